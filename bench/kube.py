@@ -1,0 +1,249 @@
+"""Talk to an API server over plain HTTP, and know which requests were our own.
+
+Every request and every watch that is made here is counted, so that a measurement can take them out.
+"""
+
+import base64
+import contextlib
+import http.client
+import json
+import queue
+import re
+import ssl
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+AT_ONCE = 20
+MERGE = "application/merge-patch+json"
+METADATA_ONLY = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+WRITES = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"})
+# These grow with time, whoever is at work: the cluster's own heartbeats, and its watches that end.
+HEARTBEATS = frozenset({"leases", "nodes", "nodes/status"})
+_REQUEST_SECONDS = 60.0
+_COUNTER = re.compile(r"^apiserver_request_total\{(.*)\} (\S+)$", re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+_BAD_REQUEST = 400
+
+
+class BenchError(Exception):
+    """The measurement cannot go on; the message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """What an API server has answered, by verb and resource, at one moment."""
+
+    seen: Counter[tuple[str, str]]
+    own: Counter[str]
+
+    def since(self, earlier: "Requests") -> "Requests":
+        """Return what came after an earlier look."""
+        return Requests(self.seen - earlier.seen, self.own - earlier.own)
+
+    def total(self) -> int:
+        """Count all but heartbeats and what the bench itself asked, its POSTs excepted."""
+        own = sum(count for method, count in self.own.items() if method != "POST")
+        return sum(self.by_kind().values()) - own
+
+    def by_kind(self) -> Counter[tuple[str, str]]:
+        """Return the counts without heartbeats and watches."""
+        return Counter(
+            {
+                kind: count
+                for kind, count in self.seen.items()
+                if kind[0] != "WATCH" and kind[1] not in HEARTBEATS
+            }
+        )
+
+    def writes(self) -> Counter[tuple[str, str]]:
+        """Return the writes alone."""
+        return Counter({kind: n for kind, n in self.by_kind().items() if kind[0] in WRITES})
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An object as a watch showed it, and when."""
+
+    moment: float
+    type: str
+    object: dict[str, Any] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return str(self.object["metadata"]["name"])
+
+
+class Kube:
+    """A client of one API server; threads may share it."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        server, self._tls = _read(kubeconfig)
+        address = urlsplit(server)
+        self._host, self._port = address.hostname or "", address.port or 443
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._own: Counter[str] = Counter()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        content: str = "application/json",
+        accept: str = "application/json",
+    ) -> Any:
+        """Ask once; the answer decoded, or as text when it is no JSON."""
+        with self._lock:
+            self._own[method] += 1
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self.connect(_REQUEST_SECONDS)
+        headers = {"Content-Type": content, "Accept": accept}
+        data = json.dumps(body) if body is not None else None
+        try:
+            connection.request(method, path, data, headers)
+            response = connection.getresponse()
+            answer = response.read()
+        except OSError as error:
+            connection.close()
+            raise BenchError(f"{method} {path} failed: {error}") from error
+        if response.status >= _BAD_REQUEST:
+            raise BenchError(f"{method} {path}: {response.status} {answer[:300]!r}")
+        is_json = response.headers.get_content_type() == "application/json"
+        return json.loads(answer) if is_json else answer.decode()
+
+    def connect(self, timeout: float | None) -> http.client.HTTPSConnection:
+        """Return a connection of its own."""
+        return http.client.HTTPSConnection(
+            self._host, self._port, timeout=timeout, context=self._tls
+        )
+
+    def requests(self) -> Requests:
+        """Read the API server's own counters."""
+        text = self.request("GET", "/metrics", accept="text/plain")
+        seen: Counter[tuple[str, str]] = Counter()
+        for labels, value in _COUNTER.findall(text):
+            label = dict(_LABEL.findall(labels))
+            resource = "/".join(filter(None, (label["resource"], label["subresource"])))
+            seen[label["verb"], resource] += int(float(value))
+        with self._lock:
+            return Requests(seen, Counter(self._own))
+
+    def requests_at_rest(self, patience: float = 20.0) -> Requests:
+        """Read the counters when the stragglers are in: controllers go on after all is ready."""
+        until = time.monotonic() + patience
+        last = self.requests()
+        while time.monotonic() < until:
+            time.sleep(1.0)
+            now = self.requests()
+            if now.since(last).total() == 0:
+                return now
+            last = now
+        return last
+
+    def versions(self, path: str) -> dict[str, str]:
+        """Return the resource version of every object in a collection."""
+        listed = self.request("GET", path, accept=METADATA_ONLY)
+        metadata = [item["metadata"] for item in listed["items"]]
+        return {f"{one.get('namespace')}/{one['name']}": one["resourceVersion"] for one in metadata}
+
+    @contextlib.contextmanager
+    def watching(self, path: str) -> Iterator["Watch"]:
+        """Follow a collection: all that is there, then every change."""
+        watch = Watch(self.connect(None), path)
+        try:
+            yield watch
+        finally:
+            watch.close()
+
+
+class Watch:
+    """One watch, read by a thread, so that the moments are those of arrival."""
+
+    def __init__(self, connection: http.client.HTTPSConnection, path: str) -> None:
+        self._connection = connection
+        self._path = path
+        self._arrived: queue.SimpleQueue[Seen | None] = queue.SimpleQueue()
+        joint = "&" if "?" in path else "?"
+        connection.request("GET", f"{path}{joint}watch=1&allowWatchBookmarks=false")
+        # A response that must last takes the socket with it; closing needs it.
+        self._socket = connection.sock
+        self._response = connection.getresponse()
+        if self._response.status >= _BAD_REQUEST:
+            raise BenchError(f"watch {path}: {self._response.status}")
+        self._thread = threading.Thread(target=self._read, name=f"watch {path}", daemon=True)
+        self._thread.start()
+
+    def next(self, timeout: float) -> Seen | None:
+        """Return the next event; None when there was none in time."""
+        try:
+            seen = self._arrived.get(timeout=timeout)
+        except queue.Empty:
+            return None
+        if seen is None:
+            raise BenchError(f"the watch of {self._path} ended")
+        return seen
+
+    def skip(self, quiet: float) -> None:
+        """Drop events until none has come for a while."""
+        while self.next(quiet):
+            pass
+
+    def close(self) -> None:
+        """End the watch."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(2)
+        self._thread.join(timeout=5)
+        self._connection.close()
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+            while line := self._response.readline():
+                moment, event = time.monotonic(), json.loads(line)
+                self._arrived.put(Seen(moment, event["type"], event["object"]))
+        self._arrived.put(None)
+
+
+def in_parallel(call: Callable[[Any], object], arguments: Iterable[Any]) -> None:
+    """Call for each argument, 20 at a time."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for _ in pool.map(call, arguments):
+            pass
+
+
+def _read(kubeconfig: Path) -> tuple[str, ssl.SSLContext]:
+    config = yaml.safe_load(kubeconfig.read_text())
+    context = _named(config["contexts"], config["current-context"])["context"]
+    cluster = _named(config["clusters"], context["cluster"])["cluster"]
+    user = _named(config["users"], context["user"])["user"]
+    tls = ssl.create_default_context(cadata=_pem(cluster, "certificate-authority"))
+    with tempfile.TemporaryDirectory(prefix="pilothouse-bench-") as place:
+        # The ssl module reads these from files only.
+        certificate, key = Path(place) / "certificate", Path(place) / "key"
+        key.touch(mode=0o600)
+        certificate.write_text(_pem(user, "client-certificate"))
+        key.write_text(_pem(user, "client-key"))
+        tls.load_cert_chain(certificate, key)
+    return str(cluster["server"]), tls
+
+
+def _named(entries: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
+    return next(entry for entry in entries if entry["name"] == name)
+
+
+def _pem(entry: dict[str, str], name: str) -> str:
+    if inline := entry.get(f"{name}-data"):
+        return base64.b64decode(inline).decode()
+    return Path(entry[name]).read_text()

@@ -1,0 +1,41 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+)
+
+// componentError says that a component ended although nobody asked it to.
+type componentError struct {
+	component string
+	reason    string
+	tail      []string
+}
+
+func (e *componentError) Error() string {
+	return fmt.Sprintf("%s stopped (%s); the end of its log:\n%s", e.component, e.reason, strings.Join(e.tail, "\n"))
+}
+
+// explain turns the causes a user can do something about into one sentence that says what.
+func explain(err error, dir string) error {
+	if errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("the disk is full at %s: free some space and start again", dir)
+	}
+	if errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EROFS) {
+		return fmt.Errorf("cannot write to %s: %w", dir, err)
+	}
+	var failed *componentError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	log := strings.Join(failed.tail, "\n")
+	switch {
+	case strings.Contains(log, "no space left on device"):
+		return fmt.Errorf("%s stopped because the disk is full at %s: free some space and start again", failed.component, dir)
+	case strings.Contains(log, "address already in use"):
+		return fmt.Errorf("%s stopped because its port is taken by another program: start again to get another one", failed.component)
+	}
+	return err
+}

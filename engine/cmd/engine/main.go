@@ -1,0 +1,152 @@
+// Command engine is the part of Pilothouse that talks to Kubernetes and Helm.
+//
+// It serves the contract on a private Unix socket, says so in one JSON line on stdout, and stops when stdin
+// closes: its life is that of the brain that started it.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+
+	"google.golang.org/grpc"
+	"helm.sh/helm/v4/pkg/kube"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+
+	"github.com/pilothouse-dev/pilothouse/engine/internal/chart"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/helm"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/observe"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/server"
+)
+
+const (
+	maxMessage = 64 << 20
+	window     = 1 << 20
+)
+
+// version is set by the build.
+var version = "dev"
+
+func main() {
+	socket := flag.String("socket", "", "path of the Unix socket to serve on, in a private directory")
+	cacheDir := flag.String("cache-dir", "", "directory for what is worth keeping between runs; empty: beside the socket")
+	showVersion := flag.Bool("version", false, "print the version and exit")
+	flag.Parse()
+	if *showVersion {
+		fmt.Println(version)
+		return
+	}
+	if err := run(*socket, *cacheDir); err != nil {
+		fmt.Fprintln(os.Stderr, "engine:", err)
+		os.Exit(1)
+	}
+}
+
+func run(socket, cacheDir string) error {
+	setUp()
+	listener, err := listen(socket)
+	if err != nil {
+		return err
+	}
+	engine, err := newServer(socket, cacheDir)
+	if err != nil {
+		return err
+	}
+	stop := make(chan string, 4)
+	watchParent(stop)
+	grpcServer := grpc.NewServer(
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
+		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(4*window),
+		grpc.SharedWriteBuffer(true),
+	)
+	enginev1.RegisterEngineServer(grpcServer, engine)
+	failed := make(chan error, 1)
+	go func() { failed <- grpcServer.Serve(listener) }()
+	if err := greet(os.Stdout, socket); err != nil {
+		return fmt.Errorf("nobody reads the handshake: %w", err)
+	}
+	select {
+	case err = <-failed:
+	case reason := <-stop:
+		slog.Info("stopping", "why", reason)
+		grpcServer.Stop()
+	}
+	_ = os.Remove(socket)
+	return err
+}
+
+// newServer puts the engine together. What needs a directory has one: without --cache-dir it is the socket's,
+// and nothing in it outlives this run's.
+func newServer(socket, cacheDir string) (*server.Server, error) {
+	clusters := cluster.NewRegistry()
+	if cacheDir == "" {
+		cacheDir = filepath.Join(filepath.Dir(socket), "cache")
+	}
+	clusters.CacheDir = filepath.Join(cacheDir, "inventories")
+	charts, err := chart.New(chart.Options{Dir: filepath.Join(cacheDir, "charts")})
+	if err != nil {
+		return nil, err
+	}
+	return &server.Server{
+		Clusters: clusters, Observers: observe.NewHub(), Charts: charts, Helm: helm.NewRunner(charts), Version: version,
+	}, nil
+}
+
+// setUp sets what is global to the process.
+func setUp() {
+	// The collector runs earlier than by default: bursts of rendering would otherwise double the peak.
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	slog.SetDefault(log)
+	klog.SetSlogLogger(log)
+	// What a reflector cannot do is told to the brain, once; client-go would write it here every few seconds,
+	// and some of its messages carry objects.
+	utilruntime.ErrorHandlers = nil //nolint:reassign // the documented way
+	// The name Helm's own client uses: records and objects stay interchangeable with `helm`.
+	kube.ManagedFieldsManager = "helm"
+}
+
+// greet tells whoever started the engine where to find it.
+func greet(out io.Writer, socket string) error {
+	return json.NewEncoder(out).Encode(struct {
+		Socket   string `json:"socket"`
+		Version  string `json:"version"`
+		Contract int    `json:"contract"`
+		PID      int    `json:"pid"`
+	}{socket, version, server.Contract, os.Getpid()})
+}
+
+// watchParent asks to stop when stdin closes, on SIGTERM, and when the parent dies without closing anything.
+// SIGINT is the brain's to hear: Ctrl-C reaches the whole process group, and the brain stops in its own order.
+func watchParent(stop chan<- string) {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop <- "stdin closed"
+	}()
+	parent := os.Getppid()
+	signals := make(chan os.Signal, 4)
+	signal.Ignore(syscall.SIGINT)
+	signal.Notify(signals, syscall.SIGTERM, parentDied)
+	signalParentDeath()
+	go func() {
+		for received := range signals {
+			// The kernel means the parent's thread: as long as the process lives, nothing has happened.
+			if received == parentDied && os.Getppid() == parent {
+				continue
+			}
+			stop <- received.String()
+		}
+	}()
+}

@@ -1,0 +1,224 @@
+package chart
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+
+	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
+)
+
+// Options say where charts are kept and how much of them.
+type Options struct {
+	Dir         string        // the directory for packed charts; created when missing
+	MemoryBytes int64         // bound of unpacked files kept in memory; 0: 64 MiB
+	DiskBytes   int64         // bound of packed charts kept on disk; 0: 1 GiB
+	Timeout     time.Duration // of one request to a source, body included; 0: 30 s
+	// DialContext opens connections to sources; nil: an ordinary dialer. The place for an egress guard.
+	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Info is what a chart says about itself, with the digest of its packed bytes.
+type Info struct {
+	Digest      string // sha256:<hex>
+	Name        string
+	Version     string
+	AppVersion  string
+	Description string
+	Type        string
+	HasCRDs     bool
+}
+
+// entry is a chart in memory: its files, never changed after they were read, and what they say.
+type entry struct {
+	info  Info
+	files []*archive.BufferedFile
+	size  int64
+}
+
+// Store is a content-addressed cache of charts. It is safe for concurrent use.
+type Store struct {
+	options Options
+	http    *clients
+	flights singleflight.Group
+	memory  *recent[*entry]
+	known   *recent[resolution]
+	indexes *recent[*index]
+	disk    sync.Mutex // one pruning at a time
+}
+
+// New opens the store in options.Dir.
+func New(options Options) (*Store, error) {
+	if options.MemoryBytes == 0 {
+		options.MemoryBytes = 64 << 20
+	}
+	if options.DiskBytes == 0 {
+		options.DiskBytes = 1 << 30
+	}
+	if options.Timeout == 0 {
+		options.Timeout = 30 * time.Second
+	}
+	if err := os.MkdirAll(options.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot keep charts in %s: %w", options.Dir, err)
+	}
+	return &Store{
+		options: options,
+		http:    newClients(options),
+		memory:  newRecent[*entry](options.MemoryBytes),
+		known:   newRecent[resolution](4096),
+		indexes: newRecent[*index](256 << 20),
+	}, nil
+}
+
+// Load returns a fresh copy of the chart with that digest. The caller may do with it what it likes.
+func (s *Store) Load(digest string) (*chartv2.Chart, error) {
+	e, err := s.entry(digest)
+	if err != nil {
+		return nil, err
+	}
+	// LoadFiles makes new structures around the same, never written, bytes: cheaper than unpacking again.
+	c, err := loader.LoadFiles(e.files)
+	if err != nil {
+		return nil, invalid("%s", oneLine(err.Error()))
+	}
+	return c, nil
+}
+
+// Describe returns what the chart with that digest says about itself.
+func (s *Store) Describe(digest string) (Info, error) {
+	e, err := s.entry(digest)
+	if err != nil {
+		return Info{}, err
+	}
+	return e.info, nil
+}
+
+// Put takes a packed chart into the store after checking that it is one.
+func (s *Store) Put(packed []byte) (Info, error) {
+	e, err := open(packed)
+	if err != nil {
+		return Info{}, err
+	}
+	if err := s.write(e.info.Digest, packed); err != nil {
+		return Info{}, err
+	}
+	s.memory.put(e.info.Digest, e, e.size)
+	return e.info, nil
+}
+
+// entry finds a chart in memory, then on disk; there its bytes are checked against the digest.
+func (s *Store) entry(digest string) (*entry, error) {
+	digest, err := normal(digest)
+	if err != nil {
+		return nil, err
+	}
+	if e, ok := s.memory.get(digest); ok {
+		return e, nil
+	}
+	found, err, _ := s.flights.Do("read "+digest, func() (any, error) {
+		packed, err := os.ReadFile(s.path(digest))
+		if err != nil {
+			return nil, unknown(digest)
+		}
+		if digestOf(packed) != digest {
+			// A damaged file must not be served, and would otherwise hide the good one for ever.
+			_ = os.Remove(s.path(digest))
+			return nil, unknown(digest)
+		}
+		e, err := open(packed)
+		if err != nil {
+			return nil, err
+		}
+		now := time.Now()
+		_ = os.Chtimes(s.path(digest), now, now) // the order in which pruning forgets
+		s.memory.put(digest, e, e.size)
+		return e, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found.(*entry), nil
+}
+
+// open checks and reads a packed chart.
+func open(packed []byte) (*entry, error) {
+	files, size, err := unpack(packed)
+	if err != nil {
+		return nil, err
+	}
+	c, err := loader.LoadFiles(files)
+	if err != nil {
+		return nil, invalid("this is not a chart: %s", oneLine(err.Error()))
+	}
+	if err := dependencies(c); err != nil {
+		return nil, err
+	}
+	kind := c.Metadata.Type
+	if kind == "" {
+		kind = "application"
+	}
+	if kind == "library" {
+		return nil, invalid("chart %q is a library chart: it cannot be installed", c.Name())
+	}
+	return &entry{files: files, size: size, info: Info{
+		Digest:      digestOf(packed),
+		Name:        c.Name(),
+		Version:     c.Metadata.Version,
+		AppVersion:  c.Metadata.AppVersion,
+		Description: oneLine(c.Metadata.Description),
+		Type:        kind,
+		HasCRDs:     len(c.CRDObjects()) > 0,
+	}}, nil
+}
+
+// dependencies names what Chart.yaml promises and charts/ does not hold.
+func dependencies(c *chartv2.Chart) error {
+	var missing []string
+	for _, wanted := range c.Metadata.Dependencies {
+		found := false
+		for _, d := range c.Dependencies() {
+			found = found || d.Name() == wanted.Name
+		}
+		if !found {
+			missing = append(missing, wanted.Name)
+		}
+	}
+	if len(missing) > 0 {
+		return invalid("chart %q lacks its dependencies in charts/: %s", c.Name(), strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+func (s *Store) path(digest string) string {
+	return filepath.Join(s.options.Dir, strings.TrimPrefix(digest, "sha256:")+".tgz")
+}
+
+func digestOf(packed []byte) string {
+	sum := sha256.Sum256(packed)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+var hex64 = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// normal brings a digest into the one form used here, and keeps anything else out of file names.
+func normal(digest string) (string, error) {
+	bare := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(digest)), "sha256:")
+	if !hex64.MatchString(bare) {
+		return "", &fault.Error{Kind: enginev1.Fault_INVALID, Message: fmt.Sprintf("%q is not a sha256 digest", digest)}
+	}
+	return "sha256:" + bare, nil
+}

@@ -1,0 +1,56 @@
+// Package observe watches release records and the state of every object of every release.
+//
+// One Observer serves a cluster while anyone listens. Records are watched by metadata alone, objects by Helm's
+// label, kind by kind, for the kinds some release has; of an object only its state is kept. The rule to keep:
+// an idle cluster costs no request.
+package observe
+
+import (
+	"sync"
+
+	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
+)
+
+// Hub shares observers between streams.
+type Hub struct {
+	mu        sync.Mutex
+	observers map[string]*shared
+}
+
+type shared struct {
+	observer *observer
+	streams  int
+}
+
+// NewHub makes a hub without observers.
+func NewHub() *Hub { return &Hub{observers: map[string]*shared{}} }
+
+// Subscribe follows a cluster, which is observed from the first subscription to the last.
+func (h *Hub) Subscribe(at *cluster.Cluster) *Subscription {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.observers[at.ID]
+	if s == nil {
+		s = &shared{observer: newObserver(at)}
+		h.observers[at.ID] = s
+		s.observer.start()
+	}
+	s.streams++
+	subscription := s.observer.model.subscribe()
+	subscription.leave = sync.OnceFunc(func() { h.leave(at.ID, s, subscription) })
+	return subscription
+}
+
+func (h *Hub) leave(id string, s *shared, subscription *Subscription) {
+	s.observer.model.unsubscribe(subscription)
+	h.mu.Lock()
+	s.streams--
+	last := s.streams == 0
+	if last {
+		delete(h.observers, id)
+	}
+	h.mu.Unlock()
+	if last {
+		s.observer.stop()
+	}
+}

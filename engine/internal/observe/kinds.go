@@ -1,0 +1,182 @@
+package observe
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// putObject takes an object's state from its kind's watch.
+func (m *model) putObject(gvk schema.GroupVersionKind, key objectKey, state objectState) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if k := m.kinds[gvk]; k != nil {
+		m.putState(k, key, state)
+	}
+}
+
+func (m *model) putState(k *kind, key objectKey, state objectState) {
+	if state.controlled {
+		delete(k.objects, key) // thousands of Pods carry the label; none is kept
+	} else {
+		k.objects[key] = state
+	}
+	for _, one := range k.members[key] {
+		m.set(one, state)
+	}
+}
+
+// dropObject takes an object's disappearance from its kind's watch.
+func (m *model) dropObject(gvk schema.GroupVersionKind, key objectKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if k := m.kinds[gvk]; k != nil {
+		m.dropState(k, key)
+	}
+}
+
+func (m *model) dropState(k *kind, key objectKey) {
+	delete(k.objects, key)
+	for _, one := range k.members[key] {
+		one.absent = true
+		m.missing(one, true)
+	}
+}
+
+// replaceObjects takes a complete list of a kind's labelled objects.
+func (m *model) replaceObjects(gvk schema.GroupVersionKind, objects map[objectKey]objectState) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.kinds[gvk]
+	if k == nil {
+		return
+	}
+	for key := range k.objects {
+		if _, ok := objects[key]; !ok {
+			m.dropState(k, key)
+		}
+	}
+	for key, state := range objects {
+		m.putState(k, key, state)
+	}
+	m.becomeReady(k)
+}
+
+// scope takes what discovery says about a kind, before its watch begins.
+func (m *model) scope(gvk schema.GroupVersionKind, root bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.kinds[gvk]
+	if k == nil || k.root == root {
+		return
+	}
+	// An inventory made before the kind was known took it for namespaced.
+	k.root = root
+	members := k.members
+	k.members = make(map[objectKey][]*member, len(members))
+	for _, ones := range members {
+		for _, one := range ones {
+			if root {
+				one.ref.Namespace, one.key.namespace = "", ""
+			}
+			k.members[one.key] = append(k.members[one.key], one)
+		}
+	}
+}
+
+// blind says that a kind cannot be watched: its members are read instead, once.
+func (m *model) blind(gvk schema.GroupVersionKind, unknown bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.kinds[gvk]
+	if k == nil {
+		return
+	}
+	k.blind, k.unknown = true, unknown
+	clear(k.objects)
+	for _, ones := range k.members {
+		for _, one := range ones {
+			one.absent = true
+		}
+	}
+	m.becomeReady(k)
+}
+
+// again forgets that a kind could not be watched.
+func (m *model) again(gvk schema.GroupVersionKind) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if k := m.kinds[gvk]; k != nil && k.blind {
+		k.blind, k.unknown, k.ready = false, false, false
+		for _, ones := range k.members {
+			for _, one := range ones {
+				one.absent = true // whatever was read when blind is old news
+			}
+		}
+		m.hands.watch(gvk)
+	}
+}
+
+// unknownKinds are those the API server did not know when it was asked.
+func (m *model) unknownKinds() []schema.GroupVersionKind {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []schema.GroupVersionKind
+	for gvk, k := range m.kinds {
+		if k.unknown {
+			out = append(out, gvk)
+		}
+	}
+	return out
+}
+
+func (m *model) becomeReady(k *kind) {
+	k.ready = true
+	for _, ones := range k.members {
+		for _, one := range ones {
+			if one.absent && one.release.revision == one.release.newest.revision {
+				m.missing(one, k.blind)
+			}
+		}
+	}
+}
+
+// retire drops a kind unless some release has it again.
+func (m *model) retire(gvk schema.GroupVersionKind) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if k := m.kinds[gvk]; k != nil && len(k.members) == 0 {
+		delete(m.kinds, gvk)
+		m.hands.end(gvk)
+	}
+}
+
+// unseen tells whether an object still has to be read: some release has it, and the watch does not show it.
+func (m *model) unseen(gvk schema.GroupVersionKind, key objectKey) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.kinds[gvk]
+	if k == nil {
+		return false
+	}
+	for _, one := range k.members[key] {
+		if one.absent {
+			return true
+		}
+	}
+	return false
+}
+
+// checked takes what a read found, unless the watch has shown the object meanwhile.
+func (m *model) checked(gvk schema.GroupVersionKind, key objectKey, state objectState) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.kinds[gvk]
+	if k == nil {
+		return
+	}
+	if _, shown := k.objects[key]; shown {
+		return
+	}
+	for _, one := range k.members[key] {
+		if one.absent {
+			m.set(one, state)
+		}
+	}
+}

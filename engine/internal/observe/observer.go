@@ -1,0 +1,152 @@
+package observe
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/inventory"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
+)
+
+const (
+	// kindLinger keeps the watch of a kind no release has, because upgrades drop and regain kinds.
+	kindLinger = 30 * time.Second
+	// retryBlind is how soon a kind that could not be watched is tried again, and then only for a new release.
+	retryBlind = time.Minute
+)
+
+// observer is one cluster's eyes: the goroutines around a model.
+type observer struct {
+	at     *cluster.Cluster
+	model  *model
+	ctx    context.Context
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+	loader *loader
+	checks *checker
+
+	unlisten func()
+
+	mu      sync.Mutex
+	watches map[schema.GroupVersionKind]context.CancelFunc
+	blindAt map[schema.GroupVersionKind]time.Time
+	crdEyes bool
+}
+
+var _ hands = (*observer)(nil)
+
+func newObserver(at *cluster.Cluster) *observer {
+	o := &observer{
+		at:      at,
+		watches: map[schema.GroupVersionKind]context.CancelFunc{},
+		blindAt: map[schema.GroupVersionKind]time.Time{},
+	}
+	o.ctx, o.cancel = context.WithCancel(context.Background())
+	o.model = newModel(o)
+	o.loader = newLoader(o)
+	o.checks = newChecker(o)
+	return o
+}
+
+func (o *observer) start() {
+	o.unlisten = o.at.Inventories.Listen(func(namespace, name string, revision int) {
+		o.model.inventoryPut(releaseKey{namespace, name}, revision)
+	})
+	o.run(o.loader.run)
+	for range checkers {
+		o.run(o.checks.run)
+	}
+	o.run(func(ctx context.Context) {
+		raw.Reflect(ctx, &raw.ListWatch{
+			Client:        o.at.REST(),
+			Target:        raw.Target{Version: "v1", Plural: "secrets", MetadataOnly: true},
+			LabelSelector: recordSelector,
+			Decode:        decodeRecord,
+			Failed:        func(err error) { o.model.fail("records", fault.FromAPI(err).Proto()) },
+			Worked:        func() { o.model.work("records") },
+		}, &recordStore{o.model})
+	})
+}
+
+// stop ends every goroutine and waits for them.
+func (o *observer) stop() {
+	o.unlisten()
+	o.cancel()
+	o.tasks.Wait()
+}
+
+// run starts a task that ends with the observer.
+func (o *observer) run(task func(context.Context)) {
+	o.tasks.Go(func() { task(o.ctx) })
+}
+
+// after runs a task later, unless the observer ends first.
+func (o *observer) after(delay time.Duration, task func()) {
+	o.run(func(ctx context.Context) {
+		timer := time.NewTimer(delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			task()
+		case <-ctx.Done():
+		}
+	})
+}
+
+func (o *observer) known(key releaseKey, revision int) ([]inventory.Ref, bool) {
+	return o.at.Inventories.Get(key.namespace, key.name, revision)
+}
+
+func (o *observer) load(r *record) { o.loader.add(func(ctx context.Context) { o.loader.load(ctx, r) }) }
+
+func (o *observer) remember(r *record, refs []inventory.Ref) {
+	o.loader.add(func(context.Context) { o.at.Inventories.Save(r.uid, r.secretState, refs) })
+}
+
+func (o *observer) forget(r *record) {
+	o.at.Inventories.Forget(r.release.namespace, r.release.name, r.revision)
+	o.loader.add(func(context.Context) { o.at.Inventories.Discard(r.uid) })
+}
+
+func (o *observer) watch(gvk schema.GroupVersionKind) {
+	ctx, cancel := context.WithCancel(o.ctx)
+	o.mu.Lock()
+	if old := o.watches[gvk]; old != nil {
+		old()
+	}
+	o.watches[gvk] = cancel
+	o.mu.Unlock()
+	o.run(func(context.Context) { o.watchKind(ctx, gvk) })
+}
+
+func (o *observer) unwatch(gvk schema.GroupVersionKind) {
+	o.after(kindLinger, func() { o.model.retire(gvk) })
+}
+
+func (o *observer) end(gvk schema.GroupVersionKind) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if cancel := o.watches[gvk]; cancel != nil {
+		cancel()
+		delete(o.watches, gvk)
+	}
+	delete(o.blindAt, gvk)
+}
+
+func (o *observer) retry(gvk schema.GroupVersionKind) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if at, ok := o.blindAt[gvk]; ok && time.Since(at) > retryBlind {
+		delete(o.blindAt, gvk)
+		o.run(func(context.Context) { o.model.again(gvk) })
+	}
+}
+
+func (o *observer) check(gvk schema.GroupVersionKind, key objectKey, urgent bool) {
+	o.checks.add(gvk, key, urgent)
+}

@@ -1,0 +1,148 @@
+package observe
+
+import (
+	"encoding/json"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
+)
+
+// maxMessage bounds what is kept of an object.
+const maxMessage = 512
+
+// objectKey names an object within its kind.
+type objectKey struct{ namespace, name string }
+
+// objectState is all that is kept of an object.
+type objectState struct {
+	state      enginev1.ObjectState_State
+	message    string
+	generation int64
+	// controlled objects (a ReplicaSet, a Pod) inherit Helm's label but belong to their controller.
+	controlled bool
+}
+
+// tells compares what would be told to the brain; a generation alone is not news.
+func (s objectState) tells(o objectState) bool {
+	return s.state != o.state || s.message != o.message || s.controlled != o.controlled
+}
+
+var (
+	notFound = objectState{state: enginev1.ObjectState_NOT_FOUND}
+)
+
+func unknown(reason string) objectState {
+	return objectState{state: enginev1.ObjectState_UNKNOWN, message: clip(fault.Sentence(reason))}
+}
+
+// stateObject carries a state through a reflector.
+type stateObject struct {
+	raw.Head
+	state objectState
+}
+
+// stateless kinds are Current as soon as they exist, so their metadata is all that is asked for.
+var stateless = map[schema.GroupKind]bool{
+	{Kind: "ConfigMap"}:      true,
+	{Kind: "Secret"}:         true,
+	{Kind: "ServiceAccount"}: true,
+	{Kind: "LimitRange"}:     true,
+	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:               true,
+	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:        true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:        true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}: true,
+	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:              true,
+	{Group: "networking.k8s.io", Kind: "IngressClass"}:               true,
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:              true,
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:                  true,
+}
+
+// decodeState computes an object's state and drops the object.
+func decodeState(head raw.Head, data []byte) (runtime.Object, error) {
+	state, err := compute(data)
+	if err != nil {
+		return nil, err
+	}
+	return &stateObject{Head: head, state: state}, nil
+}
+
+// decodeMetadata does so for a stateless kind.
+func decodeMetadata(head raw.Head, data []byte) (runtime.Object, error) {
+	state, err := computeMetadata(data)
+	if err != nil {
+		return nil, err
+	}
+	return &stateObject{Head: head, state: state}, nil
+}
+
+func compute(data []byte) (objectState, error) {
+	object := &unstructured.Unstructured{}
+	if err := kjson.Unmarshal(data, &object.Object); err != nil {
+		return objectState{}, err
+	}
+	out := objectState{generation: object.GetGeneration(), controlled: metav1.GetControllerOfNoCopy(object) != nil}
+	result, err := status.Compute(object)
+	if err != nil {
+		out.message = clip(fault.Sentence(err.Error()))
+		return out, nil
+	}
+	out.state = states[result.Status]
+	// "Resource is current" in ten variations is not worth keeping, nor telling.
+	if out.state != enginev1.ObjectState_CURRENT {
+		out.message = clip(result.Message)
+	}
+	return out, nil
+}
+
+func computeMetadata(data []byte) (objectState, error) {
+	var object struct {
+		Metadata struct {
+			Generation        int64            `json:"generation"`
+			DeletionTimestamp string           `json:"deletionTimestamp"`
+			OwnerReferences   []ownerReference `json:"ownerReferences"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(data, &object); err != nil {
+		return objectState{}, err
+	}
+	out := objectState{state: enginev1.ObjectState_CURRENT, generation: object.Metadata.Generation}
+	if object.Metadata.DeletionTimestamp != "" {
+		out.state, out.message = enginev1.ObjectState_TERMINATING, "Resource scheduled for deletion"
+	}
+	for _, owner := range object.Metadata.OwnerReferences {
+		out.controlled = out.controlled || owner.Controller
+	}
+	return out, nil
+}
+
+type ownerReference struct {
+	Controller bool `json:"controller"`
+}
+
+var states = map[status.Status]enginev1.ObjectState_State{
+	status.CurrentStatus:     enginev1.ObjectState_CURRENT,
+	status.InProgressStatus:  enginev1.ObjectState_IN_PROGRESS,
+	status.FailedStatus:      enginev1.ObjectState_FAILED,
+	status.TerminatingStatus: enginev1.ObjectState_TERMINATING,
+	status.NotFoundStatus:    enginev1.ObjectState_NOT_FOUND,
+	status.UnknownStatus:     enginev1.ObjectState_UNKNOWN,
+}
+
+func clip(message string) string {
+	if len(message) <= maxMessage {
+		return intern(message)
+	}
+	cut := maxMessage
+	for cut > 0 && message[cut]&0xC0 == 0x80 { // not within a rune
+		cut--
+	}
+	return message[:cut] + "…"
+}

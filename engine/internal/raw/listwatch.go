@@ -1,0 +1,153 @@
+package raw
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Decode makes of an object what a reflector's store is to get: bytes, or a few fields. It runs once per
+// object and version; what it returns embeds the Head.
+type Decode func(head Head, data []byte) (runtime.Object, error)
+
+// ListWatch feeds a reflector. It reports every request that fails and every one that works again, because
+// reflectors retry in silence.
+type ListWatch struct {
+	Client                       rest.Interface
+	Target                       Target
+	LabelSelector, FieldSelector string
+	Decode                       Decode
+	// Failed and Worked may be nil. They are called from the reflector's goroutine.
+	Failed func(error)
+	Worked func()
+}
+
+var _ cache.ListerWatcherWithContext = (*ListWatch)(nil)
+
+// List implements cache.ListerWatcher.
+func (lw *ListWatch) List(options metav1.ListOptions) (runtime.Object, error) {
+	return lw.ListWithContext(context.Background(), options)
+}
+
+// Watch implements cache.ListerWatcher.
+func (lw *ListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return lw.WatchWithContext(context.Background(), options)
+}
+
+// ListWithContext reads one page.
+func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	lw.narrow(&options)
+	page, err := List(ctx, lw.Client, lw.Target, options)
+	if err != nil {
+		lw.failed(ctx, err)
+		return nil, err
+	}
+	list := &internalversion.List{
+		ListMeta: metav1.ListMeta{ResourceVersion: page.ResourceVersion, Continue: page.Continue},
+		Items:    make([]runtime.Object, 0, len(page.Items)),
+	}
+	for _, item := range page.Items {
+		object, err := lw.decode(item)
+		if err != nil {
+			return nil, err
+		}
+		list.Items = append(list.Items, object)
+	}
+	lw.worked()
+	return list, nil
+}
+
+// WatchWithContext opens a watch, or a list that goes on as a watch.
+func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	lw.narrow(&options)
+	stream, err := Stream(ctx, lw.Client, lw.Target, options)
+	if err != nil {
+		// A server that cannot stream lists refuses; the reflector then lists, and that failure counts.
+		if options.SendInitialEvents == nil || isRetriedInSilence(err) {
+			lw.failed(ctx, err)
+		}
+		return nil, err
+	}
+	lw.worked()
+	events := &eventReader{stream: stream, decoder: json.NewDecoder(stream), decode: lw.decode}
+	return watch.NewStreamWatcher(events, reporter{}), nil
+}
+
+func (lw *ListWatch) narrow(options *metav1.ListOptions) {
+	options.LabelSelector = lw.LabelSelector
+	options.FieldSelector = lw.FieldSelector
+}
+
+func (lw *ListWatch) decode(data []byte) (runtime.Object, error) {
+	head, data, err := read(data)
+	if err != nil {
+		return nil, err
+	}
+	return lw.Decode(head, data)
+}
+
+func (lw *ListWatch) failed(ctx context.Context, err error) {
+	if lw.Failed != nil && ctx.Err() == nil {
+		lw.Failed(err)
+	}
+}
+
+func (lw *ListWatch) worked() {
+	if lw.Worked != nil {
+		lw.Worked()
+	}
+}
+
+// eventReader decodes a watch's stream.
+type eventReader struct {
+	stream  io.ReadCloser
+	decoder *json.Decoder
+	decode  func([]byte) (runtime.Object, error)
+}
+
+// Decode implements watch.Decoder.
+func (r *eventReader) Decode() (watch.EventType, runtime.Object, error) {
+	var event struct {
+		Type   watch.EventType
+		Object json.RawMessage
+	}
+	if err := r.decoder.Decode(&event); err != nil {
+		return "", nil, err
+	}
+	switch event.Type {
+	case watch.Error:
+		status := &metav1.Status{}
+		if err := json.Unmarshal(event.Object, status); err != nil {
+			return "", nil, err
+		}
+		return event.Type, status, nil
+	case watch.Bookmark:
+		head, _, err := read(event.Object)
+		return event.Type, &head, err
+	case watch.Added, watch.Modified, watch.Deleted:
+		object, err := r.decode(event.Object)
+		return event.Type, object, err
+	}
+	return "", nil, fmt.Errorf("unknown watch event type %q", event.Type)
+}
+
+// Close implements watch.Decoder.
+func (r *eventReader) Close() { _ = r.stream.Close() }
+
+// reporter turns a broken stream into the event that makes a reflector start over.
+type reporter struct{}
+
+func (reporter) AsObject(err error) runtime.Object {
+	return &metav1.Status{
+		Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError,
+		Message: fmt.Sprintf("unable to read the watch: %v", err),
+	}
+}

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
+)
+
+// Patch changes one object, or its status.
+func (s *Server) Patch(ctx context.Context, request *enginev1.PatchRequest) (*enginev1.ObjectReply, error) {
+	at, target, err := s.target(request.GetCluster(), request.GetResource(), request.GetNamespace(), false)
+	if err != nil {
+		return nil, fault.ToStatus(ctx, err)
+	}
+	kind := types.MergePatchType
+	switch request.GetType() {
+	case enginev1.PatchRequest_APPLY:
+		kind = types.ApplyYAMLPatchType // JSON is YAML
+		if request.GetFieldManager() == "" {
+			return nil, fault.ToStatus(ctx, fault.New(enginev1.Fault_INVALID, "a server-side apply needs a field manager"))
+		}
+	case enginev1.PatchRequest_JSON:
+		kind = types.JSONPatchType
+	}
+	if request.GetName() == "" {
+		return nil, fault.ToStatus(ctx, fault.New(enginev1.Fault_INVALID, "a patch needs a name"))
+	}
+	patch, err := target.Request(at.REST().Patch(kind), request.GetName(), request.GetSubresource())
+	if err != nil {
+		return nil, fault.ToStatus(ctx, err)
+	}
+	patch = patch.Body(request.GetPatch())
+	if request.GetFieldManager() != "" {
+		patch = patch.Param("fieldManager", request.GetFieldManager())
+	}
+	if request.GetForce() {
+		patch = patch.Param("force", "true")
+	}
+	if request.GetDryRun() {
+		patch = patch.Param("dryRun", "All")
+	}
+	object, err := raw.Do(ctx, patch)
+	if err != nil {
+		return nil, fault.ToStatus(ctx, target.Explain(err))
+	}
+	wrote(at, target, request.GetDryRun())
+	return &enginev1.ObjectReply{Object: object}, nil
+}

@@ -1,0 +1,38 @@
+// Package server is the contract's door: each verb has a file, checks and maps its request, and calls the
+// package that knows.
+//
+// The rule to keep: no logic here, and every error leaves through fault.ToStatus.
+package server
+
+import (
+	"github.com/pilothouse-dev/pilothouse/engine/internal/chart"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/helm"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/observe"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
+)
+
+// Contract is the version of the contract this engine speaks.
+const Contract = 1
+
+// Server implements the engine's verbs.
+type Server struct {
+	enginev1.UnimplementedEngineServer
+
+	Clusters  *cluster.Registry
+	Observers *observe.Hub
+	Charts    *chart.Store
+	Helm      *helm.Runner
+	Version   string
+}
+
+// target finds what an object verb is about.
+func (s *Server) target(id string, resource *enginev1.Resource, namespace string, metadataOnly bool) (*cluster.Cluster, raw.Target, error) {
+	at, err := s.Clusters.Get(id)
+	if err != nil {
+		return nil, raw.Target{}, err
+	}
+	target, err := raw.TargetOf(resource, namespace, metadataOnly)
+	return at, target, err
+}

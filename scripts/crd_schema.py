@@ -1,0 +1,108 @@
+"""Turn the structs of `api/` into CustomResourceDefinitions: structural, described, with columns."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from msgspec import inspect
+
+from pilothouse.api.kinds import SERVED, Kind
+
+HEADER = "# Generated from src/pilothouse/api by `make gen`. Do not edit.\n"
+
+
+def schema(info: inspect.Type) -> dict[str, Any]:
+    """Return the structural OpenAPI schema of a type."""
+    match info:
+        case inspect.Metadata(type=inner, extra_json_schema=extra):
+            return schema(inner) | (extra or {})
+        case inspect.UnionType(types=types):
+            rest = [one for one in types if not isinstance(one, inspect.NoneType)]
+            if len(rest) != 1:
+                msg = f"a CRD field cannot be one of several types: {types}"
+                raise TypeError(msg)
+            return schema(rest[0])
+        case inspect.StructType():
+            return _struct(info)
+        case inspect.StrType():
+            return {"type": "string"}
+        case inspect.BoolType():
+            return {"type": "boolean"}
+        case inspect.IntType():
+            return {"type": "integer"}
+        case inspect.ListType(item_type=item):
+            return {"type": "array", "items": schema(item)}
+        case inspect.DictType(value_type=value):
+            return {"type": "object", "additionalProperties": schema(value)}
+        case inspect.AnyType():
+            return {}
+        case _:
+            msg = f"no CRD schema for {info}"
+            raise TypeError(msg)
+
+
+def _struct(info: inspect.StructType) -> dict[str, Any]:
+    properties = {field.encode_name: schema(field.type) for field in info.fields}
+    required = sorted(field.encode_name for field in info.fields if field.required)
+    made: dict[str, Any] = {"type": "object", "properties": properties}
+    return made | {"required": required} if required else made
+
+
+def crd(kind: Kind[Any]) -> dict[str, Any]:
+    """Return the CustomResourceDefinition of a kind."""
+    root = inspect.type_info(kind.struct)
+    assert isinstance(root, inspect.StructType)
+    parts = {field.encode_name: schema(field.type) for field in root.fields}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": kind.qualified},
+        "spec": {
+            "group": kind.group,
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+            "names": {
+                "kind": kind.kind,
+                "listKind": f"{kind.kind}List",
+                "plural": kind.plural,
+                "singular": kind.kind.lower(),
+                "categories": list(kind.categories),
+            },
+            "versions": [_version(kind, parts)],
+        },
+    }
+
+
+def _version(kind: Kind[Any], parts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": kind.version,
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": [
+            {"name": one.name, "type": one.type, "jsonPath": one.path}
+            | ({"priority": one.priority} if one.priority else {})
+            for one in kind.columns
+        ],
+        "schema": {
+            "openAPIV3Schema": {
+                "description": " ".join((kind.struct.__doc__ or "").split()),
+                "type": "object",
+                "required": ["spec"],
+                "properties": {
+                    "apiVersion": {"type": "string"},
+                    "kind": {"type": "string"},
+                    "metadata": {"type": "object"},
+                    "spec": parts["spec"],
+                    "status": parts["status"],
+                },
+            }
+        },
+    }
+
+
+def write_all(directory: Path) -> None:
+    """Write one file per kind we serve."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for kind in SERVED:
+        text = yaml.safe_dump(crd(kind), sort_keys=False, width=100)
+        (directory / f"{kind.qualified}.yaml").write_text(HEADER + text)

@@ -1,0 +1,5 @@
+"""`python -m pilothouse` is the CLI."""
+
+from pilothouse.cli import main
+
+main()

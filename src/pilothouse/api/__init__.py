@@ -1,0 +1,1 @@
+"""What users write and read: wire structs, no behaviour."""

@@ -1,0 +1,1 @@
+"""Door: clusters, through the engine. Typed objects, caches of them, eyes on releases."""

@@ -1,0 +1,167 @@
+"""What is known of every release on one cluster, kept current by the engine's eyes.
+
+Sights may come twice and late: an action's outcome arrives before the watch tells the same, and an older
+sight of a revision is recognised and dropped (core.observed.Record.overtakes).
+"""
+
+from collections import deque
+from collections.abc import Callable
+from itertools import islice
+
+from pilothouse.core.desired import ReleaseName
+from pilothouse.core.observed import Health, ObjectRef, Objects, ObjectState, Record
+from pilothouse.core.outcome import Fault, Outcome
+from pilothouse.ports import ObjectsChange, RecordChange, Sighting
+
+# Uids of records we saw go, so that a late sight does not bring them back.
+REMEMBERED_REMOVALS = 10_000
+MOST_TROUBLED = 20
+
+
+class _Members:
+    """The objects of one revision; those that are not current apart, so that a change costs O(1)."""
+
+    __slots__ = ("all", "revision", "troubled")
+
+    def __init__(self, revision: int) -> None:
+        self.revision = revision
+        self.all: set[ObjectRef] = set()
+        self.troubled: dict[ObjectRef, ObjectState] = {}
+
+    def put(self, state: ObjectState) -> None:
+        self.all.add(state.ref)
+        if state.health is Health.CURRENT:
+            self.troubled.pop(state.ref, None)
+        else:
+            self.troubled[state.ref] = state
+
+    def summary(self) -> Objects:
+        total = len(self.all)
+        named = tuple(islice(self.troubled.values(), MOST_TROUBLED))
+        return Objects(self.revision, total, total - len(self.troubled), named)
+
+
+class Eyes:
+    """The releases of one cluster; `wake` is called for each one that changed."""
+
+    def __init__(self, wake: Callable[[ReleaseName], None], wake_all: Callable[[], None]) -> None:
+        self._wake = wake
+        self._wake_all = wake_all
+        self._records: dict[ReleaseName, dict[int, Record]] = {}
+        self._members: dict[ReleaseName, _Members] = {}
+        self._summaries: dict[ReleaseName, Objects] = {}
+        self._removed: deque[str] = deque(maxlen=REMEMBERED_REMOVALS)
+        self._removed_set: set[str] = set()
+        self.synced = False
+        self.fault: Fault | None = None
+
+    def newest(self, release: ReleaseName) -> Record | None:
+        """Return the newest revision of a release."""
+        revisions = self._records.get(release)
+        return revisions[max(revisions)] if revisions else None
+
+    def objects_of(self, release: ReleaseName) -> Objects | None:
+        """Return how a release's objects are."""
+        return self._summaries.get(release)
+
+    def blind(self) -> None:
+        """The engine is gone: nothing is known until it has looked again."""
+        self.synced = False
+        self._records.clear()
+        self._members.clear()
+        self._summaries.clear()
+
+    def take(self, sighting: Sighting) -> None:
+        """Take in what the engine saw."""
+        if sighting.reset:
+            self.blind()
+        if sighting.fault:
+            self.fault = sighting.fault
+            self._wake_all()
+        elif sighting.recovered:
+            self.fault = None
+            self._wake_all()
+        for record in sighting.records:
+            self._take_record(record)
+        for objects in sighting.objects:
+            self._take_objects(objects)
+        if sighting.records_synced and not self.synced:
+            self.synced, self.fault = True, None
+            self._wake_all()
+
+    def learn(self, release: ReleaseName, outcome: Outcome, *, removed: bool) -> None:
+        """Take in what an action came to, ahead of the watch."""
+        if outcome.record:
+            self._hold(release, outcome.record)
+        elif removed:
+            for record in self._records.pop(release, {}).values():
+                self._bury(record.uid)
+            self._members.pop(release, None)
+            self._summaries.pop(release, None)
+
+    def _take_record(self, change: RecordChange) -> None:
+        record = change.record
+        if change.gone:
+            revisions = self._records.get(change.release, {})
+            held = revisions.get(record.revision)
+            if held and (held.uid == record.uid or not record.uid):
+                del revisions[record.revision]
+                self._bury(record.uid)
+                if not revisions:
+                    self._records.pop(change.release, None)
+                    self._summaries.pop(change.release, None)
+            self._wake(change.release)
+        elif self._hold(change.release, record):
+            self._wake(change.release)
+
+    def _hold(self, release: ReleaseName, record: Record) -> bool:
+        if record.uid in self._removed_set:
+            return False
+        revisions = self._records.setdefault(release, {})
+        held = revisions.get(record.revision)
+        if held is not None:
+            if not record.overtakes(held):
+                return False
+            record = _richer(record, held)
+            if record == held:
+                return False
+        revisions[record.revision] = record
+        return True
+
+    def _bury(self, uid: str) -> None:
+        if not uid or uid in self._removed_set:
+            return
+        if len(self._removed) == self._removed.maxlen:
+            self._removed_set.discard(self._removed[0])
+        self._removed.append(uid)
+        self._removed_set.add(uid)
+
+    def _take_objects(self, change: ObjectsChange) -> None:
+        members = self._members.get(change.release)
+        if change.complete or members is None or members.revision != change.revision:
+            if not change.complete:
+                return  # a change of a revision that is no longer, or not yet, looked at
+            members = self._members[change.release] = _Members(change.revision)
+        for state in change.states:
+            members.put(state)
+        summary = members.summary()
+        if summary != self._summaries.get(change.release):
+            self._summaries[change.release] = summary
+            self._wake(change.release)
+
+
+def _richer(record: Record, held: Record) -> Record:
+    """Keep what only a decoded record tells: the watch speaks of the same revision by metadata."""
+    if record.uid != held.uid or record.chart_name:
+        return record
+    return Record(
+        revision=record.revision,
+        status=record.status,
+        digest=record.digest,
+        owner=record.owner,
+        created=record.created,
+        uid=record.uid,
+        chart_name=held.chart_name,
+        chart_version=held.chart_version,
+        description=held.description if held.status == record.status else "",
+    )

@@ -1,0 +1,1 @@
+"""What to do: pure functions of values. No clock, no network, no logging."""

@@ -1,0 +1,320 @@
+"""Turn what happened into what is written: status, an Event, a line in the archive.
+
+Pure, and stable: the same state of the world gives the same status, byte for byte, so that a pass that
+changed nothing writes nothing.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+import msgspec
+
+from pilothouse.api.meta import Condition
+from pilothouse.api.release import AtProvider, LastAttempt, Release, ReleaseStatus
+from pilothouse.core.conditions import READY, SYNCED, condition, find, merge, moment, timestamp
+from pilothouse.core.decide import question
+from pilothouse.core.desired import Desired
+from pilothouse.core.observed import Objects, Observed, Record
+from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice
+from pilothouse.core.plan import Action, Install, Plan, Rest, Uninstall, Unlock, name_of
+from pilothouse.core.retry import Attempts, backoff
+from pilothouse.core.state import State, StateName, classify
+from pilothouse.faults import FaultKind
+
+# The words of crossplane-runtime, which tools already look for.
+_DONE = {
+    "Install": "CreatedExternalResource",
+    "Upgrade": "UpdatedExternalResource",
+    "Uninstall": "DeletedExternalResource",
+    "Unlock": "RecoveredExternalResource",
+}
+_FAILED = {
+    "Install": "CannotCreateExternalResource",
+    "Upgrade": "CannotUpdateExternalResource",
+    "Uninstall": "CannotDeleteExternalResource",
+    "Unlock": "CannotUpdateExternalResource",
+}
+_DOING = {
+    "Install": ("Creating", "installing"),
+    "Upgrade": ("Unavailable", "upgrading"),
+    "Uninstall": ("Deleting", "uninstalling"),
+    "Unlock": ("Unavailable", "recovering"),
+}
+# Not a failure of what was asked: the next pass looks and decides.
+_NOT_COUNTED = frozenset(
+    {
+        FaultKind.ENGINE_LOST,
+        FaultKind.CANCELLED,
+        FaultKind.UNKNOWN_CHART,
+        FaultKind.UNKNOWN_CLUSTER,
+    }
+)
+
+
+def attempts_of(status: ReleaseStatus) -> Attempts:
+    """Read back what was tried."""
+    return Attempts(
+        digest=status.last_attempt.digest,
+        failures=status.retries,
+        next_at=moment(status.next_attempt),
+        error=status.last_attempt.error,
+    )
+
+
+def announce(release: Release, desired: Desired, plan: Action, now: datetime) -> ReleaseStatus:
+    """Return the status that says what is about to be done, and why."""
+    name = name_of(plan)
+    ready_reason, doing = _DOING[name]
+    message = f"{doing}: {plan.reason}"
+    asked = question(desired)
+    status = release.status
+    same = status.last_attempt.digest == asked
+    return msgspec.structs.replace(
+        status,
+        conditions=_conditions(
+            release,
+            _synced(release, now, true=False, reason="Reconciling", message=message),
+            _ready(release, now, true=False, reason=ready_reason, message=message),
+        ),
+        observed_generation=release.metadata.generation,
+        synced=False,
+        retries=status.retries if same else 0,
+        next_attempt=None,
+        last_attempt=LastAttempt(
+            action=name, digest=asked, reason=plan.reason, started=timestamp(now)
+        ),
+    )
+
+
+def conclude_action(
+    release: Release, desired: Desired, ended: Ended, observed: Observed, now: datetime
+) -> Conclusion:
+    """Return what to write when an action has ended; `desired` is what is asked by now."""
+    plan, outcome = ended.plan, ended.outcome
+    fault = outcome.fault
+    if fault and (fault.kind in _NOT_COUNTED or _can_make_namespace(desired, fault)):
+        return Conclusion(status=release.status, again_now=True)
+    name = name_of(plan)
+    status = msgspec.structs.replace(
+        release.status, at_provider=_at_provider(release.status, outcome.record)
+    )
+    entry = _entry(release, ended, now)
+    if fault:
+        return _failed(release, status, name, fault, entry, now)
+    status = msgspec.structs.replace(
+        status,
+        retries=0,
+        next_attempt=None,
+        last_attempt=_finished(status.last_attempt, now, ""),
+    )
+    # What the next pass would find, so that one write tells it all.
+    after = replace(observed, record=outcome.record, running=None)
+    release = msgspec.structs.replace(release, status=status)
+    state = classify(desired, after, now)
+    status = conclude_quiet(release, desired, after, state, Rest(), now)
+    notice = Notice(_DONE[name], f"{_describe(ended)}: {plan.reason}")
+    return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
+
+
+def conclude_fault(
+    release: Release, asked: str, fault: Fault, now: datetime, action: str = "Install"
+) -> Conclusion:
+    """Return what to write when a pass could not even decide or start: bad input, no cluster."""
+    status = release.status
+    same = status.last_attempt.digest == asked
+    status = msgspec.structs.replace(
+        status,
+        retries=status.retries if same else 0,
+        observed_generation=release.metadata.generation,
+        last_attempt=LastAttempt(
+            action=status.last_attempt.action if same else action,
+            digest=asked,
+            reason=status.last_attempt.reason if same else "",
+            started=status.last_attempt.started if same else timestamp(now),
+            error=status.last_attempt.error if same else "",
+        ),
+    )
+    return _failed(release, status, action, fault, None, now)
+
+
+def conclude_quiet(
+    release: Release, desired: Desired, observed: Observed, state: State, plan: Plan, now: datetime
+) -> ReleaseStatus:
+    """Return the status when nothing is to be done."""
+    status = release.status
+    if not isinstance(plan, Rest):
+        return status
+    if desired.paused:
+        paused = _synced(
+            release,
+            now,
+            true=False,
+            reason="ReconcilePaused",
+            message="paused by the annotation crossplane.io/paused",
+        )
+        return msgspec.structs.replace(status, conditions=_conditions(release, paused))
+    deployed = state.name in {StateName.IN_SYNC, StateName.UNREADY}
+    if not deployed:
+        return status
+    objects = _objects_of(observed)
+    return msgspec.structs.replace(
+        status,
+        conditions=_conditions(
+            release,
+            _synced(release, now, true=True, reason="ReconcileSuccess", message=""),
+            _deployed_ready(release, state, objects, now),
+        ),
+        observed_generation=release.metadata.generation,
+        at_provider=_at_provider(status, observed.record),
+        synced=True,
+        summary=objects.summary if objects else status.summary,
+        retries=0,
+        next_attempt=None,
+        last_attempt=_without_error(status.last_attempt),
+    )
+
+
+def _deployed_ready(
+    release: Release, state: State, objects: Objects | None, now: datetime
+) -> Condition:
+    generation = release.metadata.generation
+    if objects is None:
+        held = find(release.status.conditions, READY)
+        # Not looked at yet (after a restart, say): what was true for this spec is still the best answer.
+        if held and held.observed_generation == generation and held.reason == "Available":
+            return held
+        return _ready(
+            release,
+            now,
+            true=False,
+            reason="Unavailable",
+            message="deployed; looking at its objects",
+        )
+    if state.name is StateName.IN_SYNC:
+        return _ready(release, now, true=True, reason="Available", message="")
+    return _ready(release, now, true=False, reason="Unavailable", message=state.reason)
+
+
+def _objects_of(observed: Observed) -> Objects | None:
+    record, objects = observed.record, observed.objects
+    return objects if objects and record and objects.revision == record.revision else None
+
+
+def _failed(
+    release: Release,
+    status: ReleaseStatus,
+    action: str,
+    fault: Fault,
+    entry: Entry | None,
+    now: datetime,
+) -> Conclusion:
+    failures = status.retries + 1
+    again = now + backoff(failures, release.metadata.uid)
+    news = fault.message != release.status.last_attempt.error or not release.status.retries
+    notice = Notice(_FAILED[action], fault.message, warning=True) if news else None
+    deleting = release.metadata.deletion_timestamp is not None
+    status = msgspec.structs.replace(
+        status,
+        conditions=_conditions(
+            release,
+            _synced(release, now, true=False, reason=str(fault.kind), message=fault.message),
+            _ready(
+                release,
+                now,
+                true=False,
+                reason="Deleting" if deleting else "Unavailable",
+                message=fault.message,
+            ),
+        ),
+        synced=False,
+        retries=failures,
+        next_attempt=timestamp(again),
+        last_attempt=_finished(status.last_attempt, now, fault.message),
+    )
+    return Conclusion(status=status, notice=notice, entry=entry, again_at=again)
+
+
+def _can_make_namespace(desired: Desired, fault: Fault) -> bool:
+    return fault.kind is FaultKind.NAMESPACE_MISSING and desired.create_namespace
+
+
+def _finished(attempt: LastAttempt, now: datetime, error: str) -> LastAttempt:
+    return msgspec.structs.replace(attempt, finished=timestamp(now), error=error)
+
+
+def _without_error(attempt: LastAttempt) -> LastAttempt:
+    return msgspec.structs.replace(attempt, error="") if attempt.error else attempt
+
+
+def _at_provider(status: ReleaseStatus, record: Record | None) -> AtProvider:
+    held = status.at_provider
+    if record is None:
+        return AtProvider(version=held.version)
+    same = held.revision == record.revision
+    return AtProvider(
+        state=record.status,
+        revision=record.revision,
+        # Metadata tells neither version nor description; a decoded record does.
+        version=record.chart_version or held.version,
+        release_description=record.description or (held.release_description if same else ""),
+    )
+
+
+def _describe(ended: Ended) -> str:
+    desired, plan, record = ended.desired, ended.plan, ended.outcome.record
+    chart = f"{record.chart_name} {record.chart_version}" if record else ""
+    match plan:
+        case Install():
+            return f"installed {chart} as {desired.release}"
+        case Uninstall():
+            return f"uninstalled {desired.release}"
+        case Unlock(revision=revision):
+            return f"cleared the interrupted revision {revision} of {desired.release}"
+        case _:
+            revision = record.revision if record else 0
+            return f"upgraded {desired.release} to {chart}, revision {revision}"
+
+
+def _entry(release: Release, ended: Ended, now: datetime) -> Entry:
+    desired, plan, outcome = ended.desired, ended.plan, ended.outcome
+    record = outcome.record
+    started = moment(release.status.last_attempt.started) or now
+    return Entry(
+        release=release.metadata.uid,
+        cluster=release.spec.provider_config_ref.name,
+        helm_release=str(desired.release),
+        action=name_of(plan),
+        reason=plan.reason,
+        digest=question(desired),
+        revision=record.revision if record else 0,
+        chart=f"{record.chart_name} {record.chart_version}".strip() if record else "",
+        error=outcome.fault.message if outcome.fault else "",
+        started=started,
+        finished=now,
+    )
+
+
+def _conditions(release: Release, *new: Condition) -> list[Condition]:
+    return merge(release.status.conditions, *new)
+
+
+def _synced(release: Release, now: datetime, *, true: bool, reason: str, message: str) -> Condition:
+    return condition(
+        SYNCED,
+        true=true,
+        reason=reason,
+        message=message,
+        generation=release.metadata.generation,
+        now=now,
+    )
+
+
+def _ready(release: Release, now: datetime, *, true: bool, reason: str, message: str) -> Condition:
+    return condition(
+        READY,
+        true=true,
+        reason=reason,
+        message=message,
+        generation=release.metadata.generation,
+        now=now,
+    )

@@ -1,0 +1,75 @@
+"""Choose the next step for one release: the only place that chooses.
+
+Pure: the same arguments always give the same plan.
+"""
+
+from datetime import datetime
+from typing import assert_never
+
+from pilothouse.core.desired import Desired
+from pilothouse.core.observed import Observed
+from pilothouse.core.plan import (
+    CreateNamespace,
+    Inspect,
+    Install,
+    Interrupt,
+    LetGo,
+    Plan,
+    Rest,
+    Uninstall,
+    Unlock,
+    Upgrade,
+    Wait,
+)
+from pilothouse.core.retry import Attempts
+from pilothouse.core.state import State, StateName
+
+DELETION = "deletion"  # stands for a digest: failures to remove are counted apart
+
+
+def question(desired: Desired) -> str:
+    """Return what attempts are counted for: the digest, or the deletion."""
+    return DELETION if desired.absent else desired.digest
+
+
+def decide(
+    desired: Desired, observed: Observed, state: State, attempts: Attempts, now: datetime
+) -> Plan:
+    """Return the one next step."""
+    if desired.paused:
+        return Rest("paused")
+    record = observed.record
+    asked = question(desired)
+    match state.name:
+        case StateName.GONE:
+            return LetGo()
+        case StateName.PENDING:
+            return _while_pending(desired, observed, state)
+        case StateName.IN_SYNC | StateName.UNREADY:
+            return Rest(state.reason)
+        case StateName.UNMANAGED:
+            return Inspect(record.revision if record else 0)
+        case _ if not attempts.due(asked, now):
+            return Wait(attempts.error, until=attempts.next_at)
+        case StateName.STALE if record and record.pending:
+            return Unlock(record.revision, state.reason)
+        case StateName.STALE | StateName.DELETING:
+            return Uninstall(state.reason)
+        case StateName.ABSENT if observed.namespace_missing and desired.create_namespace:
+            return CreateNamespace(desired.release.namespace)
+        case StateName.ABSENT:
+            return Install(state.reason, preflight=attempts.failed_before(asked))
+        case StateName.OUT_OF_SYNC:
+            return Upgrade(state.reason, preflight=attempts.failed_before(asked))
+        case StateName.FAILED:
+            return Upgrade(f"retry: {state.reason}", preflight=True)
+        case _:
+            assert_never(state.name)
+
+
+def _while_pending(desired: Desired, observed: Observed, state: State) -> Plan:
+    running = observed.running
+    newer = running is not None and running.digest != question(desired)
+    if running and newer and running.waiting and not running.stopping:
+        return Interrupt("a newer spec is there")
+    return Wait(state.reason, until=state.until)

@@ -1,0 +1,184 @@
+"""What a Release asks for, as one value with one digest.
+
+The digest answers "changed?" for good: it covers everything that reaches the cluster, and nothing else.
+It is computed from what was asked, never from a rendered manifest, so random templates cause no churn.
+"""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from pilothouse.api.release import Release, ReleaseParameters
+
+DEFAULT_TIMEOUT = timedelta(minutes=5)
+DIGEST_LENGTH = 40
+
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
+_UNIT = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+
+@dataclass(frozen=True, slots=True)
+class ChartAsk:
+    """The chart as it was asked for."""
+
+    repository: str
+    name: str
+    version: str
+    url: str = ""
+    digest: str = ""
+    plain_http: bool = False
+    insecure_skip_tls_verify: bool = False
+
+    def __str__(self) -> str:
+        shown = self.name or self.url
+        return f"{shown} {self.version}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseName:
+    """Names one Helm release on one cluster."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """What is wanted of one Helm release."""
+
+    release: ReleaseName
+    chart: ChartAsk
+    values: dict[str, Any]
+    digest: str
+    generation: int = 0
+    absent: bool = False
+    paused: bool = False
+    wait: bool = False
+    timeout: timedelta = DEFAULT_TIMEOUT
+    skip_crds: bool = False
+    create_namespace: bool = True
+    take_ownership: bool = False
+    force_conflicts: bool = False
+    max_history: int = 20
+
+
+def desired(release: Release) -> Desired:
+    """Read a Release. Raises ValueError, naming the field, for what the schema could not refuse."""
+    wanted = release.spec.for_provider
+    values = wanted.values if wanted.values is not None else {}
+    if not isinstance(values, dict):
+        msg = "spec.forProvider.values: must be an object"
+        raise ValueError(msg)
+    chart = wanted.chart
+    if not chart.url and not (chart.repository and chart.name):
+        msg = "spec.forProvider.chart: give repository and name, or url"
+        raise ValueError(msg)
+    asked = ChartAsk(
+        repository=chart.repository.rstrip("/"),
+        name=chart.name,
+        # An empty version means "the latest, then stay": what is deployed stands.
+        version=chart.version or release.status.at_provider.version,
+        url=chart.url,
+        digest=chart.digest,
+        plain_http=wanted.plain_http,
+        insecure_skip_tls_verify=wanted.insecure_skip_tls_verify,
+    )
+    return Desired(
+        release=ReleaseName(wanted.namespace, release.external_name),
+        chart=asked,
+        values=values,
+        digest=digest_of(asked, values, latest=not chart.version, flags=_flags(wanted)),
+        generation=release.metadata.generation,
+        absent=release.metadata.deletion_timestamp is not None,
+        paused=release.paused,
+        wait=wanted.wait,
+        timeout=duration(wanted.wait_timeout, "spec.forProvider.waitTimeout"),
+        skip_crds=wanted.skip_crds,
+        create_namespace=not wanted.skip_create_namespace,
+        take_ownership=wanted.take_ownership,
+        force_conflicts=wanted.ssa_force_conflicts,
+        max_history=wanted.max_history,
+    )
+
+
+def _flags(wanted: ReleaseParameters) -> list[str]:
+    """Name the options that change what an apply does; the default ones are not named."""
+    flags = {
+        "takeOwnership": wanted.take_ownership,
+        "ssaForceConflicts": wanted.ssa_force_conflicts,
+        "skipCRDs": wanted.skip_crds,
+    }
+    return [name for name, given in flags.items() if given]
+
+
+def digest_of(
+    chart: ChartAsk, values: dict[str, Any], *, latest: bool = False, flags: list[str] | None = None
+) -> str:
+    """Return 40 hex digits for what reaches the cluster; `latest` stands for whatever version came."""
+    version = "" if latest else plain_version(chart.version)
+    asked = {
+        "flags": flags or [],
+        "chart": [chart.repository, chart.name, version, chart.url, chart.digest],
+        "values": values,
+    }
+    return hashlib.sha256(spelled(asked).encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def plain_version(version: str) -> str:
+    """Return a version as semver compares it: no `v`, no build metadata."""
+    return version.removeprefix("v").split("+", 1)[0]
+
+
+def spelled(value: Any) -> str:
+    """Spell a JSON value in the one way that equal values share; true is not 1, though Python thinks so."""
+    return json.dumps(canonical(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def canonical(value: Any) -> Any:
+    """Return a JSON value in which equal numbers are spelled alike: 1 is 1.0."""
+    if isinstance(value, dict):
+        return {str(key): canonical(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [canonical(inner) for inner in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def duration(text: str, field: str) -> timedelta:
+    """Read a Go duration such as 1h30m or 90s; empty is the default."""
+    if not text:
+        return DEFAULT_TIMEOUT
+    parts = _DURATION_PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        msg = f"{field}: {text!r} is not a duration such as 90s, 5m or 1h30m"
+        raise ValueError(msg)
+    return timedelta(seconds=sum(float(number) * _UNIT[unit] for number, unit in parts))
+
+
+def changes(before: dict[str, Any], after: dict[str, Any], limit: int = 5) -> str:
+    """Name the value paths that differ: "image.tag, replicas", at most `limit` of them."""
+    paths = sorted(_changed_paths(before, after, ""))
+    shown = ", ".join(paths[:limit])
+    return f"{shown} and {len(paths) - limit} more" if len(paths) > limit else shown
+
+
+def _changed_paths(before: Any, after: Any, prefix: str) -> set[str]:
+    if spelled(before) == spelled(after):
+        return set()
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return {prefix or "all"}
+    found: set[str] = set()
+    for key in before.keys() | after.keys():
+        path = f"{prefix}.{key}" if prefix else key or '""'
+        if (key in before) != (key in after):
+            found.add(path)  # a null is not nothing: it removes the chart's default
+        else:
+            found |= _changed_paths(before[key], after[key], path)
+    return found

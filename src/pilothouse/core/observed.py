@@ -1,0 +1,154 @@
+"""What the engine saw of one Helm release."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from pilothouse.core.desired import Desired
+
+PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
+DEPLOYED = "deployed"
+FAILED = "failed"
+# A revision only ever moves down this list, so an older sight of it is recognised and dropped.
+_ORDER = {
+    "pending-install": 0,
+    "pending-upgrade": 0,
+    "pending-rollback": 0,
+    "deployed": 1,
+    "failed": 1,
+    "superseded": 2,
+    "uninstalling": 3,
+    "uninstalled": 4,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One revision in Helm's storage, as its metadata tells it."""
+
+    revision: int
+    status: str
+    digest: str = ""
+    owner: str = ""
+    created: datetime | None = None
+    uid: str = ""
+    chart_name: str = ""
+    chart_version: str = ""
+    description: str = ""
+
+    @property
+    def pending(self) -> bool:
+        """Whether an operation holds, or held, this revision."""
+        return self.status in PENDING
+
+    def overtakes(self, held: "Record") -> bool:
+        """Whether this is a later sight than `held`; sights may arrive out of order."""
+        if self.revision != held.revision or self.uid != held.uid:
+            return True
+        return _ORDER.get(self.status, 0) >= _ORDER.get(held.status, 0)
+
+
+class Health(StrEnum):
+    """How one object is."""
+
+    UNKNOWN = "Unknown"
+    CURRENT = "Current"
+    IN_PROGRESS = "InProgress"
+    FAILED = "Failed"
+    TERMINATING = "Terminating"
+    NOT_FOUND = "NotFound"
+
+
+# Worst first: the order in which a person wants to hear of them.
+_WORST_FIRST = {
+    Health.FAILED: 0,
+    Health.NOT_FOUND: 1,
+    Health.TERMINATING: 2,
+    Health.IN_PROGRESS: 3,
+    Health.UNKNOWN: 4,
+    Health.CURRENT: 5,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """Names one deployed object."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectState:
+    """One deployed object and how it is."""
+
+    ref: ObjectRef
+    health: Health
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """The objects of one revision, counted; only those that are not current are kept by name."""
+
+    revision: int
+    total: int
+    current: int
+    troubled: tuple[ObjectState, ...] = ()
+
+    @property
+    def ready(self) -> bool:
+        """Whether every object is current."""
+        return self.current == self.total
+
+    @property
+    def summary(self) -> str:
+        """How many are ready: "3/4"."""
+        return f"{self.current}/{self.total}"
+
+    def worst(self) -> ObjectState | None:
+        """Return the object a person wants to hear of first."""
+        return min(
+            self.troubled,
+            key=lambda one: (_WORST_FIRST[one.health], str(one.ref)),
+            default=None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A revision Pilothouse did not write, read once."""
+
+    revision: int
+    chart_name: str
+    chart_version: str
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An action of this process that has not ended yet."""
+
+    action: str
+    digest: str
+    waiting: bool = False
+    stopping: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Everything known of one Helm release."""
+
+    record: Record | None = None
+    objects: Objects | None = None
+    decoded: Decoded | None = None
+    running: Running | None = None
+    # What the newest revision was made from, if this process made it: tells what changed since.
+    made_from: Desired | None = None
+    namespace_missing: bool = False

@@ -1,0 +1,37 @@
+"""Counting failures and waiting between them."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+FIRST = timedelta(seconds=10)
+LONGEST = timedelta(minutes=10)
+JITTER = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """What was tried for one digest, and when the next try is due."""
+
+    digest: str = ""
+    failures: int = 0
+    next_at: datetime | None = None
+    error: str = ""
+
+    def due(self, digest: str, now: datetime) -> bool:
+        """Whether a try may start; a new digest is a new question, so old failures do not count."""
+        return self.digest != digest or self.next_at is None or now >= self.next_at
+
+    def failed_before(self, digest: str) -> bool:
+        """Whether this very question has failed already."""
+        return self.digest == digest and self.failures > 0
+
+
+def backoff(failures: int, seed: str) -> timedelta:
+    """Return how long to wait after so many failures: doubling, capped, spread by `seed`.
+
+    The spread is a hash and not chance, so that the same release waits the same time after a restart.
+    """
+    doubled = FIRST * (1 << min(max(failures - 1, 0), 16))
+    spread = int.from_bytes(hashlib.sha256(f"{seed}/{failures}".encode()).digest()[:4]) / 2**32
+    return min(doubled, LONGEST) * (1 + JITTER * (2 * spread - 1))

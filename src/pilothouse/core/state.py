@@ -1,0 +1,126 @@
+"""Name the state a release is in, with a reason a person understands."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from pilothouse.core.desired import Desired, changes, plain_version, spelled
+from pilothouse.core.observed import DEPLOYED, FAILED, Decoded, Observed, Record
+
+# A foreign `helm` that has been pending for longer than this is not coming back.
+FOREIGN_PATIENCE = timedelta(minutes=15)
+
+
+class StateName(StrEnum):
+    """Every state there is."""
+
+    ABSENT = "Absent"
+    PENDING = "Pending"
+    STALE = "Stale"
+    UNMANAGED = "Unmanaged"
+    FAILED = "Failed"
+    OUT_OF_SYNC = "OutOfSync"
+    UNREADY = "Unready"
+    IN_SYNC = "InSync"
+    DELETING = "Deleting"
+    GONE = "Gone"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One of the names, and why."""
+
+    name: StateName
+    reason: str
+    until: datetime | None = None
+
+
+def classify(desired: Desired, observed: Observed, now: datetime) -> State:
+    """Return the state of a release; the first rule that fits wins."""
+    record = observed.record
+    if observed.running:
+        return State(StateName.PENDING, f"{observed.running.action.lower()} in progress")
+    if record is None:
+        if desired.absent:
+            return State(StateName.GONE, "uninstalled")
+        return State(StateName.ABSENT, "not installed")
+    if record.pending:
+        return _pending(record, now)
+    if desired.absent:
+        return State(StateName.DELETING, "the Release was deleted")
+    if record.status in {"uninstalling", "uninstalled"}:
+        return State(StateName.STALE, f"an uninstall left revision {record.revision} behind")
+    if not record.digest:
+        return _unmanaged(desired, record, observed)
+    if record.digest != desired.digest:
+        return State(StateName.OUT_OF_SYNC, _why(desired, observed))
+    return _same_digest(record, observed)
+
+
+def _pending(record: Record, now: datetime) -> State:
+    """No action of ours runs (that was ruled out before), so the owner decides."""
+    if record.owner:
+        return State(
+            StateName.STALE, f"revision {record.revision} was interrupted ({record.status})"
+        )
+    if record.created and now - record.created < FOREIGN_PATIENCE:
+        return State(
+            StateName.PENDING,
+            f"another Helm client is busy with revision {record.revision} ({record.status})",
+            until=record.created + FOREIGN_PATIENCE,
+        )
+    return State(
+        StateName.STALE,
+        f"revision {record.revision} has been {record.status} since {record.created}",
+    )
+
+
+def _unmanaged(desired: Desired, record: Record, observed: Observed) -> State:
+    """Someone else wrote this revision: equal content is adopted as it is."""
+    decoded = observed.decoded
+    if decoded is None or decoded.revision != record.revision:
+        return State(StateName.UNMANAGED, f"revision {record.revision} was made by another client")
+    difference = _difference(desired, decoded)
+    if difference:
+        return State(StateName.OUT_OF_SYNC, difference)
+    return _same_digest(record, observed)
+
+
+def _why(desired: Desired, observed: Observed) -> str:
+    made_from = observed.made_from
+    if made_from is None:
+        return "chart or values changed"
+    if made_from.chart != desired.chart:
+        return f"chart {made_from.chart} → {desired.chart}"
+    if spelled(made_from.values) != spelled(desired.values):
+        return f"values changed: {changes(made_from.values, desired.values)}"
+    return "apply options changed"
+
+
+def _difference(desired: Desired, decoded: Decoded) -> str:
+    if desired.chart.name and desired.chart.name != decoded.chart_name:
+        return f"chart {decoded.chart_name} → {desired.chart.name}"
+    wanted = desired.chart.version
+    if wanted and plain_version(wanted) != plain_version(decoded.chart_version):
+        return f"chart {decoded.chart_version} → {wanted}"
+    if spelled(desired.values) != spelled(decoded.values):
+        return f"values changed: {changes(decoded.values, desired.values)}"
+    return ""
+
+
+def _same_digest(record: Record, observed: Observed) -> State:
+    if record.status == FAILED:
+        return State(StateName.FAILED, record.description or f"revision {record.revision} failed")
+    if record.status != DEPLOYED:
+        return State(StateName.OUT_OF_SYNC, f"revision {record.revision} is {record.status}")
+    objects = observed.objects
+    if objects is None or objects.revision != record.revision:
+        return State(StateName.IN_SYNC, "deployed")
+    worst = objects.worst()
+    if objects.ready or worst is None:
+        return State(StateName.IN_SYNC, f"{objects.summary} objects ready")
+    said = f": {worst.message}" if worst.message else ""
+    return State(
+        StateName.UNREADY,
+        f"{objects.summary} objects ready; {worst.ref} is {worst.health}{said}",
+    )

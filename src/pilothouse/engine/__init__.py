@@ -1,0 +1,1 @@
+"""Door: the Go engine, the only thing that talks to Kubernetes."""

@@ -1,0 +1,260 @@
+"""The engine's verbs as coroutines: the one place where gRPC statuses become our errors.
+
+A cluster handle lives as long as one engine; credentials live longer. So every verb takes credentials, and
+the handle for the living engine is looked up, or asked for, here.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Any
+
+import grpc
+import msgspec
+
+from pilothouse.api.kinds import Kind
+from pilothouse.core.desired import ChartAsk, ReleaseName
+from pilothouse.core.observed import Decoded
+from pilothouse.core.outcome import Fault, Outcome
+from pilothouse.engine import codec
+from pilothouse.engine.process import EngineProcess, Incarnation
+from pilothouse.engine.v1 import engine_pb2 as pb
+from pilothouse.errors import (
+    AlreadyExists,
+    Conflict,
+    EngineLost,
+    InvalidInput,
+    Missing,
+    NotPermitted,
+    PilothouseError,
+    Unavailable,
+)
+from pilothouse.faults import FaultKind
+from pilothouse.ports import Credentials, Order, Progress, ResolvedChart, Sighting, WatchBatch
+
+_SERVICE = "/pilothouse.engine.v1.Engine/"
+_FAULT_TRAILER = "pilothouse-fault-bin"
+_CLASS: dict[FaultKind, type[PilothouseError]] = {
+    FaultKind.INVALID: InvalidInput,
+    FaultKind.NOT_FOUND: Missing,
+    FaultKind.ALREADY_EXISTS: AlreadyExists,
+    FaultKind.CONFLICT: Conflict,
+    FaultKind.FORBIDDEN: NotPermitted,
+    FaultKind.UNAUTHORIZED: NotPermitted,
+    FaultKind.CHART_INVALID: InvalidInput,
+    FaultKind.CHART_NOT_FOUND: InvalidInput,
+    FaultKind.RENDER: InvalidInput,
+    FaultKind.VALUES: InvalidInput,
+    FaultKind.REJECTED: InvalidInput,
+    FaultKind.UNREACHABLE: Unavailable,
+    FaultKind.CHART_UNAVAILABLE: Unavailable,
+}
+
+AnyKind = Kind[Any]
+
+
+class EngineClient:
+    """Speaks to whichever engine is alive."""
+
+    def __init__(self, process: EngineProcess) -> None:
+        self._process = process
+        self._incarnation = 0
+        self._handles: dict[str, str] = {}
+        self._calls: dict[str, Any] = {}
+
+    async def hello(self) -> pb.HelloReply:
+        """Ask the engine for its versions."""
+        reply: pb.HelloReply = await self._unary(
+            "Hello", pb.HelloRequest(contract=1), pb.HelloReply
+        )
+        return reply
+
+    async def connect(self, credentials: Credentials) -> str:
+        """Return the handle of a cluster in the living engine; needs no answer from the cluster."""
+        living = await self._living()
+        known = self._handles.get(credentials.fingerprint)
+        if known:
+            return known
+        request = codec.connect_request(credentials)
+        reply = await self._unary("Connect", request, pb.ConnectReply)
+        if living.number == self._incarnation:
+            self._handles[credentials.fingerprint] = reply.cluster
+        handle: str = reply.cluster
+        return handle
+
+    async def get(self, at: Credentials, kind: AnyKind, name: str, namespace: str = "") -> bytes:
+        """Read one object."""
+        request = pb.GetRequest(
+            cluster=await self.connect(at),
+            resource=codec.resource(kind),
+            namespace=namespace,
+            name=name,
+        )
+        return await self._object("Get", request)
+
+    async def create(
+        self, at: Credentials, kind: AnyKind, manifest: bytes, namespace: str = ""
+    ) -> bytes:
+        """Create one object."""
+        request = pb.CreateRequest(
+            cluster=await self.connect(at),
+            resource=codec.resource(kind),
+            namespace=namespace,
+            object=manifest,
+        )
+        return await self._object("Create", request)
+
+    async def merge(
+        self,
+        at: Credentials,
+        kind: AnyKind,
+        where: tuple[str, str],
+        patch: bytes,
+        subresource: str = "",
+    ) -> bytes:
+        """Merge-patch the object at (namespace, name)."""
+        request = pb.PatchRequest(
+            cluster=await self.connect(at),
+            resource=codec.resource(kind),
+            namespace=where[0],
+            name=where[1],
+            subresource=subresource,
+            type=pb.PatchRequest.MERGE,
+            patch=patch,
+            field_manager="pilothouse",
+        )
+        return await self._object("Patch", request)
+
+    async def delete(self, at: Credentials, kind: AnyKind, name: str, namespace: str = "") -> None:
+        """Delete one object."""
+        request = pb.DeleteRequest(
+            cluster=await self.connect(at),
+            resource=codec.resource(kind),
+            namespace=namespace,
+            name=name,
+        )
+        await self._unary("Delete", request, pb.DeleteReply)
+
+    async def resolve_chart(self, chart: ChartAsk) -> ResolvedChart:
+        """Find a chart and bring it into the engine's cache."""
+        request = pb.ResolveChartRequest(source=codec.chart_source(chart))
+        reply = await self._unary("ResolveChart", request, pb.ResolveChartReply)
+        return ResolvedChart(reply.name, reply.version, reply.digest)
+
+    async def decode(self, at: Credentials, release: ReleaseName, revision: int) -> Decoded:
+        """Read one revision whole."""
+        request = pb.HistoryRequest(
+            cluster=await self.connect(at),
+            namespace=release.namespace,
+            name=release.name,
+            revision=revision,
+            with_config=True,
+        )
+        reply = await self._unary("History", request, pb.HistoryReply)
+        if not reply.records:
+            msg = f"revision {revision} of {release} is gone"
+            raise Missing(msg, FaultKind.NOT_FOUND)
+        found = reply.records[-1]
+        values = msgspec.json.decode(found.config) if found.config else {}
+        return Decoded(found.revision, found.chart_name, found.chart_version, values or {})
+
+    async def watch(
+        self, at: Credentials, kind: AnyKind, *, field_selector: str = "", metadata: bool = False
+    ) -> AsyncGenerator[WatchBatch, None]:
+        """Follow a kind until the engine dies (EngineLost) or the caller leaves."""
+        request = pb.WatchRequest(
+            cluster=await self.connect(at),
+            resource=codec.resource(kind),
+            field_selector=field_selector,
+            metadata_only=metadata,
+        )
+        async with aclosing(self._stream("Watch", request, pb.WatchBatch)) as batches:
+            async for batch in batches:
+                yield codec.watch_batch(batch)
+
+    async def observe(self, at: Credentials) -> AsyncGenerator[Sighting, None]:
+        """Watch every release of a cluster and their objects."""
+        request = pb.ObserveRequest(cluster=await self.connect(at))
+        async with aclosing(self._stream("Observe", request, pb.ObserveBatch)) as batches:
+            async for batch in batches:
+                yield codec.sighting(batch)
+
+    async def run(self, at: Credentials, order: Order) -> AsyncGenerator[Progress | Outcome, None]:
+        """Do an action. Leaving early ends its waits, never an apply under way."""
+        request = codec.run_request(order)
+        request.cluster = await self.connect(at)
+        async with aclosing(self._stream("Run", request, pb.RunEvent)) as events:
+            async for event in events:
+                yield codec.run_event(event)
+
+    async def _object(self, verb: str, request: Any) -> bytes:
+        reply: pb.ObjectReply = await self._unary(verb, request, pb.ObjectReply)
+        return reply.object
+
+    async def _unary(self, verb: str, request: Any, reply: type[Any]) -> Any:
+        living = await self._living()
+        call = self._calls.get(verb)
+        if call is None:
+            call = living.channel.unary_unary(
+                _SERVICE + verb,
+                request_serializer=type(request).SerializeToString,
+                response_deserializer=reply.FromString,
+            )
+            self._calls[verb] = call
+        with _our_errors(verb):
+            return await call(request)
+
+    async def _stream(self, verb: str, request: Any, reply: type[Any]) -> AsyncGenerator[Any, None]:
+        living = await self._living()
+        call = living.channel.unary_stream(
+            _SERVICE + verb,
+            request_serializer=type(request).SerializeToString,
+            response_deserializer=reply.FromString,
+        )(request)
+        try:
+            with _our_errors(verb):
+                async for message in call:
+                    yield message
+        finally:
+            call.cancel()
+
+    async def _living(self) -> Incarnation:
+        living = await self._process.current()
+        if living.number != self._incarnation:
+            self._incarnation = living.number
+            self._handles.clear()
+            self._calls.clear()
+        return living
+
+
+@contextmanager
+def _our_errors(verb: str) -> Iterator[None]:
+    try:
+        yield
+    except grpc.aio.AioRpcError as error:
+        raise _translate(verb, error) from None
+    except (grpc.aio.UsageError, grpc.aio.InternalError) as error:
+        # The channel of a dead engine was closed under the call.
+        msg = f"the engine went away during {verb}"
+        raise EngineLost(msg, FaultKind.ENGINE_LOST) from error
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        # grpc.aio cancels the calls of a channel that is closed, though nobody cancelled this task.
+        msg = f"the engine went away during {verb}"
+        raise EngineLost(msg, FaultKind.ENGINE_LOST) from None
+
+
+def _translate(verb: str, error: grpc.aio.AioRpcError) -> PilothouseError:
+    for key, value in error.trailing_metadata() or ():
+        if key == _FAULT_TRAILER and isinstance(value, bytes):
+            return as_error(codec.fault(pb.Fault.FromString(value)))
+    if error.code() in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}:
+        return EngineLost(f"the engine went away during {verb}", FaultKind.ENGINE_LOST)
+    return PilothouseError(f"{verb} failed in the engine: {error.details()}")
+
+
+def as_error(fault: Fault) -> PilothouseError:
+    """Return the exception for a fault."""
+    return _CLASS.get(fault.kind, PilothouseError)(fault.message, fault.kind)

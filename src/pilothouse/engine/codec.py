@@ -1,0 +1,184 @@
+"""Protobuf to core values and back."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import msgspec
+
+from pilothouse.api.kinds import Kind
+from pilothouse.core.desired import ChartAsk, ReleaseName
+from pilothouse.core.observed import Health, ObjectRef, ObjectState, Record
+from pilothouse.core.outcome import Fault, Outcome
+from pilothouse.core.plan import Action, Install, Uninstall, Unlock, Upgrade
+from pilothouse.engine.v1 import engine_pb2 as pb
+from pilothouse.faults import FaultKind
+from pilothouse.ports import (
+    Credentials,
+    ObjectsChange,
+    Order,
+    Progress,
+    RecordChange,
+    Sighting,
+    WatchBatch,
+)
+
+_HEALTH: Mapping[int, Health] = {
+    pb.ObjectState.UNKNOWN: Health.UNKNOWN,
+    pb.ObjectState.CURRENT: Health.CURRENT,
+    pb.ObjectState.IN_PROGRESS: Health.IN_PROGRESS,
+    pb.ObjectState.FAILED: Health.FAILED,
+    pb.ObjectState.TERMINATING: Health.TERMINATING,
+    pb.ObjectState.NOT_FOUND: Health.NOT_FOUND,
+}
+_FAULT_KIND: Mapping[int, FaultKind] = {
+    number: FaultKind[name] for name, number in pb.Fault.Kind.items()
+}
+
+
+def fault(message: pb.Fault) -> Fault:
+    """Read a fault; a kind this brain does not know is UNKNOWN."""
+    return Fault(_FAULT_KIND.get(message.kind, FaultKind.UNKNOWN), message.message)
+
+
+def resource(kind: Kind[msgspec.Struct]) -> pb.Resource:
+    """Name a kind the way the engine wants it."""
+    return pb.Resource(group=kind.group, version=kind.version, plural=kind.plural)
+
+
+def connect_request(credentials: Credentials) -> pb.ConnectRequest:
+    """Ask for a cluster handle."""
+    request = pb.ConnectRequest(trusted=credentials.trusted, context=credentials.context)
+    if credentials.in_cluster:
+        request.in_cluster = True
+    else:
+        request.kubeconfig = credentials.kubeconfig
+    return request
+
+
+def chart_source(chart: ChartAsk) -> pb.ChartSource:
+    """Say where a chart comes from."""
+    return pb.ChartSource(
+        repository=chart.repository,
+        name=chart.name,
+        version=chart.version,
+        url=chart.url,
+        digest=chart.digest,
+        plain_http=chart.plain_http,
+        insecure_skip_tls_verify=chart.insecure_skip_tls_verify,
+    )
+
+
+def watch_batch(batch: pb.WatchBatch) -> WatchBatch:
+    """Read a batch of changes; objects stay raw."""
+    return WatchBatch(
+        changes=tuple(
+            (change.object, change.type == pb.WatchBatch.GONE) for change in batch.changes
+        ),
+        reset=batch.reset,
+        synced=batch.synced,
+        fault=fault(batch.fault) if batch.HasField("fault") else None,
+        recovered=batch.recovered,
+    )
+
+
+def record(message: pb.Record) -> Record:
+    """Read a release record."""
+    created = message.created_unix_ms
+    return Record(
+        revision=message.revision,
+        status=message.status,
+        digest=message.stamp_digest,
+        owner=message.stamp_owner,
+        created=datetime.fromtimestamp(created / 1000, UTC) if created else None,
+        uid=message.uid,
+        chart_name=message.chart_name,
+        chart_version=message.chart_version,
+        description=message.description,
+    )
+
+
+def sighting(batch: pb.ObserveBatch) -> Sighting:
+    """Read what the eyes saw."""
+    return Sighting(
+        records=tuple(
+            RecordChange(
+                ReleaseName(change.record.namespace, change.record.name),
+                record(change.record),
+                gone=change.gone,
+            )
+            for change in batch.records
+        ),
+        objects=tuple(_objects(change) for change in batch.objects),
+        reset=batch.reset,
+        records_synced=batch.records_synced,
+        fault=fault(batch.fault) if batch.HasField("fault") else None,
+        recovered=batch.recovered,
+    )
+
+
+def _objects(message: pb.ReleaseObjects) -> ObjectsChange:
+    return ObjectsChange(
+        release=ReleaseName(message.namespace, message.name),
+        revision=message.revision,
+        complete=message.complete,
+        states=tuple(
+            ObjectState(
+                ObjectRef(one.ref.api_version, one.ref.kind, one.ref.namespace, one.ref.name),
+                _HEALTH.get(one.state, Health.UNKNOWN),
+                one.message,
+            )
+            for one in message.states
+        ),
+    )
+
+
+def run_request(order: Order) -> pb.RunRequest:
+    """Turn an order into the engine's words."""
+    desired = order.desired
+    request = pb.RunRequest(
+        action=_action(order.plan),
+        namespace=desired.release.namespace,
+        name=desired.release.name,
+        stamp_digest=desired.digest,
+        stamp_owner=order.owner,
+        wait=desired.wait,
+        timeout_ms=int(desired.timeout.total_seconds() * 1000),
+        max_history=desired.max_history,
+    )
+    match order.plan:
+        case Unlock(revision=revision):
+            request.revision = revision
+        case Install(preflight=preflight) | Upgrade(preflight=preflight):
+            request.chart_digest = order.chart_digest
+            request.values = msgspec.json.encode(desired.values)
+            request.preflight = preflight
+            request.skip_crds = desired.skip_crds
+            request.take_ownership = desired.take_ownership
+            request.force_conflicts = desired.force_conflicts
+        case Uninstall():
+            pass
+    return request
+
+
+def _action(plan: Action) -> pb.RunRequest.Action:
+    match plan:
+        case Install():
+            return pb.RunRequest.INSTALL
+        case Upgrade():
+            return pb.RunRequest.UPGRADE
+        case Uninstall():
+            return pb.RunRequest.UNINSTALL
+        case Unlock():
+            return pb.RunRequest.UNLOCK
+
+
+def run_event(event: pb.RunEvent) -> Progress | Outcome:
+    """Read one step of an action, or its end."""
+    if event.WhichOneof("event") == "progress":
+        progress = event.progress
+        return Progress(progress.message, waiting=progress.phase == pb.Progress.WAITING)
+    outcome = event.outcome
+    return Outcome(
+        record=record(outcome.record) if outcome.HasField("record") else None,
+        fault=fault(outcome.fault) if outcome.HasField("fault") else None,
+    )

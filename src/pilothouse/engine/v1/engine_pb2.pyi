@@ -1,0 +1,599 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Fault(_message.Message):
+    __slots__ = ("kind", "message", "http_status")
+    class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        UNKNOWN: _ClassVar[Fault.Kind]
+        INVALID: _ClassVar[Fault.Kind]
+        NOT_FOUND: _ClassVar[Fault.Kind]
+        ALREADY_EXISTS: _ClassVar[Fault.Kind]
+        CONFLICT: _ClassVar[Fault.Kind]
+        FORBIDDEN: _ClassVar[Fault.Kind]
+        UNAUTHORIZED: _ClassVar[Fault.Kind]
+        REJECTED: _ClassVar[Fault.Kind]
+        UNREACHABLE: _ClassVar[Fault.Kind]
+        NAMESPACE_MISSING: _ClassVar[Fault.Kind]
+        NAMESPACE_TERMINATING: _ClassVar[Fault.Kind]
+        CHART_NOT_FOUND: _ClassVar[Fault.Kind]
+        CHART_UNAVAILABLE: _ClassVar[Fault.Kind]
+        CHART_INVALID: _ClassVar[Fault.Kind]
+        RENDER: _ClassVar[Fault.Kind]
+        VALUES: _ClassVar[Fault.Kind]
+        BUSY: _ClassVar[Fault.Kind]
+        TIMEOUT: _ClassVar[Fault.Kind]
+        CANCELLED: _ClassVar[Fault.Kind]
+        HOOK: _ClassVar[Fault.Kind]
+        UNKNOWN_CLUSTER: _ClassVar[Fault.Kind]
+        UNKNOWN_CHART: _ClassVar[Fault.Kind]
+    UNKNOWN: Fault.Kind
+    INVALID: Fault.Kind
+    NOT_FOUND: Fault.Kind
+    ALREADY_EXISTS: Fault.Kind
+    CONFLICT: Fault.Kind
+    FORBIDDEN: Fault.Kind
+    UNAUTHORIZED: Fault.Kind
+    REJECTED: Fault.Kind
+    UNREACHABLE: Fault.Kind
+    NAMESPACE_MISSING: Fault.Kind
+    NAMESPACE_TERMINATING: Fault.Kind
+    CHART_NOT_FOUND: Fault.Kind
+    CHART_UNAVAILABLE: Fault.Kind
+    CHART_INVALID: Fault.Kind
+    RENDER: Fault.Kind
+    VALUES: Fault.Kind
+    BUSY: Fault.Kind
+    TIMEOUT: Fault.Kind
+    CANCELLED: Fault.Kind
+    HOOK: Fault.Kind
+    UNKNOWN_CLUSTER: Fault.Kind
+    UNKNOWN_CHART: Fault.Kind
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    HTTP_STATUS_FIELD_NUMBER: _ClassVar[int]
+    kind: Fault.Kind
+    message: str
+    http_status: int
+    def __init__(self, kind: _Optional[_Union[Fault.Kind, str]] = ..., message: _Optional[str] = ..., http_status: _Optional[int] = ...) -> None: ...
+
+class HelloRequest(_message.Message):
+    __slots__ = ("contract",)
+    CONTRACT_FIELD_NUMBER: _ClassVar[int]
+    contract: int
+    def __init__(self, contract: _Optional[int] = ...) -> None: ...
+
+class HelloReply(_message.Message):
+    __slots__ = ("contract", "version", "helm_version")
+    CONTRACT_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    HELM_VERSION_FIELD_NUMBER: _ClassVar[int]
+    contract: int
+    version: str
+    helm_version: str
+    def __init__(self, contract: _Optional[int] = ..., version: _Optional[str] = ..., helm_version: _Optional[str] = ...) -> None: ...
+
+class ConnectRequest(_message.Message):
+    __slots__ = ("kubeconfig", "in_cluster", "trusted", "context", "impersonate", "user_agent")
+    KUBECONFIG_FIELD_NUMBER: _ClassVar[int]
+    IN_CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    TRUSTED_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    IMPERSONATE_FIELD_NUMBER: _ClassVar[int]
+    USER_AGENT_FIELD_NUMBER: _ClassVar[int]
+    kubeconfig: bytes
+    in_cluster: bool
+    trusted: bool
+    context: str
+    impersonate: Impersonation
+    user_agent: str
+    def __init__(self, kubeconfig: _Optional[bytes] = ..., in_cluster: _Optional[bool] = ..., trusted: _Optional[bool] = ..., context: _Optional[str] = ..., impersonate: _Optional[_Union[Impersonation, _Mapping]] = ..., user_agent: _Optional[str] = ...) -> None: ...
+
+class Impersonation(_message.Message):
+    __slots__ = ("user", "groups")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    groups: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, user: _Optional[str] = ..., groups: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ConnectReply(_message.Message):
+    __slots__ = ("cluster", "server")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    SERVER_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    server: str
+    def __init__(self, cluster: _Optional[str] = ..., server: _Optional[str] = ...) -> None: ...
+
+class Resource(_message.Message):
+    __slots__ = ("group", "version", "plural")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    PLURAL_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    version: str
+    plural: str
+    def __init__(self, group: _Optional[str] = ..., version: _Optional[str] = ..., plural: _Optional[str] = ...) -> None: ...
+
+class WatchRequest(_message.Message):
+    __slots__ = ("cluster", "resource", "namespace", "label_selector", "field_selector", "metadata_only")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    FIELD_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    METADATA_ONLY_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    resource: Resource
+    namespace: str
+    label_selector: str
+    field_selector: str
+    metadata_only: bool
+    def __init__(self, cluster: _Optional[str] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., metadata_only: _Optional[bool] = ...) -> None: ...
+
+class WatchBatch(_message.Message):
+    __slots__ = ("changes", "reset", "synced", "fault", "recovered")
+    class Type(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        PUT: _ClassVar[WatchBatch.Type]
+        GONE: _ClassVar[WatchBatch.Type]
+    PUT: WatchBatch.Type
+    GONE: WatchBatch.Type
+    class Change(_message.Message):
+        __slots__ = ("type", "object")
+        TYPE_FIELD_NUMBER: _ClassVar[int]
+        OBJECT_FIELD_NUMBER: _ClassVar[int]
+        type: WatchBatch.Type
+        object: bytes
+        def __init__(self, type: _Optional[_Union[WatchBatch.Type, str]] = ..., object: _Optional[bytes] = ...) -> None: ...
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    RESET_FIELD_NUMBER: _ClassVar[int]
+    SYNCED_FIELD_NUMBER: _ClassVar[int]
+    FAULT_FIELD_NUMBER: _ClassVar[int]
+    RECOVERED_FIELD_NUMBER: _ClassVar[int]
+    changes: _containers.RepeatedCompositeFieldContainer[WatchBatch.Change]
+    reset: bool
+    synced: bool
+    fault: Fault
+    recovered: bool
+    def __init__(self, changes: _Optional[_Iterable[_Union[WatchBatch.Change, _Mapping]]] = ..., reset: _Optional[bool] = ..., synced: _Optional[bool] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., recovered: _Optional[bool] = ...) -> None: ...
+
+class GetRequest(_message.Message):
+    __slots__ = ("cluster", "resource", "namespace", "name", "metadata_only")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    METADATA_ONLY_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    resource: Resource
+    namespace: str
+    name: str
+    metadata_only: bool
+    def __init__(self, cluster: _Optional[str] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., metadata_only: _Optional[bool] = ...) -> None: ...
+
+class ListRequest(_message.Message):
+    __slots__ = ("cluster", "resource", "namespace", "label_selector", "field_selector", "metadata_only")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    FIELD_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    METADATA_ONLY_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    resource: Resource
+    namespace: str
+    label_selector: str
+    field_selector: str
+    metadata_only: bool
+    def __init__(self, cluster: _Optional[str] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., metadata_only: _Optional[bool] = ...) -> None: ...
+
+class ListPage(_message.Message):
+    __slots__ = ("objects",)
+    OBJECTS_FIELD_NUMBER: _ClassVar[int]
+    objects: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, objects: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class CreateRequest(_message.Message):
+    __slots__ = ("cluster", "resource", "namespace", "object", "dry_run")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    resource: Resource
+    namespace: str
+    object: bytes
+    dry_run: bool
+    def __init__(self, cluster: _Optional[str] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., namespace: _Optional[str] = ..., object: _Optional[bytes] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+
+class PatchRequest(_message.Message):
+    __slots__ = ("cluster", "resource", "namespace", "name", "subresource", "type", "patch", "field_manager", "force", "dry_run")
+    class Type(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        MERGE: _ClassVar[PatchRequest.Type]
+        APPLY: _ClassVar[PatchRequest.Type]
+        JSON: _ClassVar[PatchRequest.Type]
+    MERGE: PatchRequest.Type
+    APPLY: PatchRequest.Type
+    JSON: PatchRequest.Type
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SUBRESOURCE_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    PATCH_FIELD_NUMBER: _ClassVar[int]
+    FIELD_MANAGER_FIELD_NUMBER: _ClassVar[int]
+    FORCE_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    resource: Resource
+    namespace: str
+    name: str
+    subresource: str
+    type: PatchRequest.Type
+    patch: bytes
+    field_manager: str
+    force: bool
+    dry_run: bool
+    def __init__(self, cluster: _Optional[str] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., subresource: _Optional[str] = ..., type: _Optional[_Union[PatchRequest.Type, str]] = ..., patch: _Optional[bytes] = ..., field_manager: _Optional[str] = ..., force: _Optional[bool] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+
+class DeleteRequest(_message.Message):
+    __slots__ = ("cluster", "resource", "namespace", "name", "uid", "propagation")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
+    PROPAGATION_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    resource: Resource
+    namespace: str
+    name: str
+    uid: str
+    propagation: str
+    def __init__(self, cluster: _Optional[str] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., propagation: _Optional[str] = ...) -> None: ...
+
+class DeleteReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReviewRequest(_message.Message):
+    __slots__ = ("cluster", "resource", "object")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    resource: Resource
+    object: bytes
+    def __init__(self, cluster: _Optional[str] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ...) -> None: ...
+
+class ObjectReply(_message.Message):
+    __slots__ = ("object",)
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    object: bytes
+    def __init__(self, object: _Optional[bytes] = ...) -> None: ...
+
+class ChartSource(_message.Message):
+    __slots__ = ("repository", "name", "version", "url", "digest", "username", "password", "insecure_skip_tls_verify", "plain_http", "ca_bundle")
+    REPOSITORY_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    URL_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    USERNAME_FIELD_NUMBER: _ClassVar[int]
+    PASSWORD_FIELD_NUMBER: _ClassVar[int]
+    INSECURE_SKIP_TLS_VERIFY_FIELD_NUMBER: _ClassVar[int]
+    PLAIN_HTTP_FIELD_NUMBER: _ClassVar[int]
+    CA_BUNDLE_FIELD_NUMBER: _ClassVar[int]
+    repository: str
+    name: str
+    version: str
+    url: str
+    digest: str
+    username: str
+    password: str
+    insecure_skip_tls_verify: bool
+    plain_http: bool
+    ca_bundle: bytes
+    def __init__(self, repository: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., url: _Optional[str] = ..., digest: _Optional[str] = ..., username: _Optional[str] = ..., password: _Optional[str] = ..., insecure_skip_tls_verify: _Optional[bool] = ..., plain_http: _Optional[bool] = ..., ca_bundle: _Optional[bytes] = ...) -> None: ...
+
+class ResolveChartRequest(_message.Message):
+    __slots__ = ("source",)
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    source: ChartSource
+    def __init__(self, source: _Optional[_Union[ChartSource, _Mapping]] = ...) -> None: ...
+
+class ResolveChartReply(_message.Message):
+    __slots__ = ("name", "version", "digest", "app_version", "description", "has_crds", "type")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    APP_VERSION_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    HAS_CRDS_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    version: str
+    digest: str
+    app_version: str
+    description: str
+    has_crds: bool
+    type: str
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., digest: _Optional[str] = ..., app_version: _Optional[str] = ..., description: _Optional[str] = ..., has_crds: _Optional[bool] = ..., type: _Optional[str] = ...) -> None: ...
+
+class Ref(_message.Message):
+    __slots__ = ("api_version", "kind", "namespace", "name")
+    API_VERSION_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    def __init__(self, api_version: _Optional[str] = ..., kind: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class RenderRequest(_message.Message):
+    __slots__ = ("cluster", "chart_digest", "namespace", "name", "revision", "is_upgrade", "values", "patches")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    CHART_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    IS_UPGRADE_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    PATCHES_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    chart_digest: str
+    namespace: str
+    name: str
+    revision: int
+    is_upgrade: bool
+    values: bytes
+    patches: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, cluster: _Optional[str] = ..., chart_digest: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., revision: _Optional[int] = ..., is_upgrade: _Optional[bool] = ..., values: _Optional[bytes] = ..., patches: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class RenderReply(_message.Message):
+    __slots__ = ("manifest", "hooks", "notes", "crds", "inventory")
+    MANIFEST_FIELD_NUMBER: _ClassVar[int]
+    HOOKS_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
+    CRDS_FIELD_NUMBER: _ClassVar[int]
+    INVENTORY_FIELD_NUMBER: _ClassVar[int]
+    manifest: str
+    hooks: _containers.RepeatedScalarFieldContainer[str]
+    notes: str
+    crds: _containers.RepeatedScalarFieldContainer[str]
+    inventory: _containers.RepeatedCompositeFieldContainer[Ref]
+    def __init__(self, manifest: _Optional[str] = ..., hooks: _Optional[_Iterable[str]] = ..., notes: _Optional[str] = ..., crds: _Optional[_Iterable[str]] = ..., inventory: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ...) -> None: ...
+
+class RunRequest(_message.Message):
+    __slots__ = ("cluster", "action", "namespace", "name", "chart_digest", "values", "stamp_digest", "stamp_owner", "revision", "wait", "timeout_ms", "skip_crds", "max_history", "take_ownership", "force_conflicts", "description", "labels", "disable_hooks", "preflight", "patches")
+    class Action(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        ACTION_UNSPECIFIED: _ClassVar[RunRequest.Action]
+        INSTALL: _ClassVar[RunRequest.Action]
+        UPGRADE: _ClassVar[RunRequest.Action]
+        ROLLBACK: _ClassVar[RunRequest.Action]
+        UNINSTALL: _ClassVar[RunRequest.Action]
+        UNLOCK: _ClassVar[RunRequest.Action]
+    ACTION_UNSPECIFIED: RunRequest.Action
+    INSTALL: RunRequest.Action
+    UPGRADE: RunRequest.Action
+    ROLLBACK: RunRequest.Action
+    UNINSTALL: RunRequest.Action
+    UNLOCK: RunRequest.Action
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    CHART_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    STAMP_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    STAMP_OWNER_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    WAIT_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    SKIP_CRDS_FIELD_NUMBER: _ClassVar[int]
+    MAX_HISTORY_FIELD_NUMBER: _ClassVar[int]
+    TAKE_OWNERSHIP_FIELD_NUMBER: _ClassVar[int]
+    FORCE_CONFLICTS_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    DISABLE_HOOKS_FIELD_NUMBER: _ClassVar[int]
+    PREFLIGHT_FIELD_NUMBER: _ClassVar[int]
+    PATCHES_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    action: RunRequest.Action
+    namespace: str
+    name: str
+    chart_digest: str
+    values: bytes
+    stamp_digest: str
+    stamp_owner: str
+    revision: int
+    wait: bool
+    timeout_ms: int
+    skip_crds: bool
+    max_history: int
+    take_ownership: bool
+    force_conflicts: bool
+    description: str
+    labels: _containers.ScalarMap[str, str]
+    disable_hooks: bool
+    preflight: bool
+    patches: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, cluster: _Optional[str] = ..., action: _Optional[_Union[RunRequest.Action, str]] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., chart_digest: _Optional[str] = ..., values: _Optional[bytes] = ..., stamp_digest: _Optional[str] = ..., stamp_owner: _Optional[str] = ..., revision: _Optional[int] = ..., wait: _Optional[bool] = ..., timeout_ms: _Optional[int] = ..., skip_crds: _Optional[bool] = ..., max_history: _Optional[int] = ..., take_ownership: _Optional[bool] = ..., force_conflicts: _Optional[bool] = ..., description: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., disable_hooks: _Optional[bool] = ..., preflight: _Optional[bool] = ..., patches: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class RunEvent(_message.Message):
+    __slots__ = ("progress", "outcome")
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    progress: Progress
+    outcome: Outcome
+    def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., outcome: _Optional[_Union[Outcome, _Mapping]] = ...) -> None: ...
+
+class Progress(_message.Message):
+    __slots__ = ("phase", "message")
+    class Phase(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        PREPARING: _ClassVar[Progress.Phase]
+        APPLYING: _ClassVar[Progress.Phase]
+        WAITING: _ClassVar[Progress.Phase]
+    PREPARING: Progress.Phase
+    APPLYING: Progress.Phase
+    WAITING: Progress.Phase
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    phase: Progress.Phase
+    message: str
+    def __init__(self, phase: _Optional[_Union[Progress.Phase, str]] = ..., message: _Optional[str] = ...) -> None: ...
+
+class Outcome(_message.Message):
+    __slots__ = ("record", "fault", "inventory", "notes")
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    FAULT_FIELD_NUMBER: _ClassVar[int]
+    INVENTORY_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
+    record: Record
+    fault: Fault
+    inventory: _containers.RepeatedCompositeFieldContainer[Ref]
+    notes: str
+    def __init__(self, record: _Optional[_Union[Record, _Mapping]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., inventory: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ..., notes: _Optional[str] = ...) -> None: ...
+
+class ObserveRequest(_message.Message):
+    __slots__ = ("cluster",)
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    def __init__(self, cluster: _Optional[str] = ...) -> None: ...
+
+class Record(_message.Message):
+    __slots__ = ("namespace", "name", "revision", "status", "stamp_digest", "stamp_owner", "created_unix_ms", "uid", "chart_name", "chart_version", "description", "deployed_unix_ms", "app_version", "config")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    STAMP_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    STAMP_OWNER_FIELD_NUMBER: _ClassVar[int]
+    CREATED_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
+    CHART_NAME_FIELD_NUMBER: _ClassVar[int]
+    CHART_VERSION_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    DEPLOYED_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
+    APP_VERSION_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    name: str
+    revision: int
+    status: str
+    stamp_digest: str
+    stamp_owner: str
+    created_unix_ms: int
+    uid: str
+    chart_name: str
+    chart_version: str
+    description: str
+    deployed_unix_ms: int
+    app_version: str
+    config: bytes
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., revision: _Optional[int] = ..., status: _Optional[str] = ..., stamp_digest: _Optional[str] = ..., stamp_owner: _Optional[str] = ..., created_unix_ms: _Optional[int] = ..., uid: _Optional[str] = ..., chart_name: _Optional[str] = ..., chart_version: _Optional[str] = ..., description: _Optional[str] = ..., deployed_unix_ms: _Optional[int] = ..., app_version: _Optional[str] = ..., config: _Optional[bytes] = ...) -> None: ...
+
+class ObserveBatch(_message.Message):
+    __slots__ = ("records", "objects", "reset", "records_synced", "fault", "recovered")
+    class RecordChange(_message.Message):
+        __slots__ = ("record", "gone")
+        RECORD_FIELD_NUMBER: _ClassVar[int]
+        GONE_FIELD_NUMBER: _ClassVar[int]
+        record: Record
+        gone: bool
+        def __init__(self, record: _Optional[_Union[Record, _Mapping]] = ..., gone: _Optional[bool] = ...) -> None: ...
+    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    OBJECTS_FIELD_NUMBER: _ClassVar[int]
+    RESET_FIELD_NUMBER: _ClassVar[int]
+    RECORDS_SYNCED_FIELD_NUMBER: _ClassVar[int]
+    FAULT_FIELD_NUMBER: _ClassVar[int]
+    RECOVERED_FIELD_NUMBER: _ClassVar[int]
+    records: _containers.RepeatedCompositeFieldContainer[ObserveBatch.RecordChange]
+    objects: _containers.RepeatedCompositeFieldContainer[ReleaseObjects]
+    reset: bool
+    records_synced: bool
+    fault: Fault
+    recovered: bool
+    def __init__(self, records: _Optional[_Iterable[_Union[ObserveBatch.RecordChange, _Mapping]]] = ..., objects: _Optional[_Iterable[_Union[ReleaseObjects, _Mapping]]] = ..., reset: _Optional[bool] = ..., records_synced: _Optional[bool] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., recovered: _Optional[bool] = ...) -> None: ...
+
+class ReleaseObjects(_message.Message):
+    __slots__ = ("namespace", "name", "revision", "complete", "states")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    COMPLETE_FIELD_NUMBER: _ClassVar[int]
+    STATES_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    name: str
+    revision: int
+    complete: bool
+    states: _containers.RepeatedCompositeFieldContainer[ObjectState]
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., revision: _Optional[int] = ..., complete: _Optional[bool] = ..., states: _Optional[_Iterable[_Union[ObjectState, _Mapping]]] = ...) -> None: ...
+
+class ObjectState(_message.Message):
+    __slots__ = ("ref", "state", "message", "generation")
+    class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        UNKNOWN: _ClassVar[ObjectState.State]
+        CURRENT: _ClassVar[ObjectState.State]
+        IN_PROGRESS: _ClassVar[ObjectState.State]
+        FAILED: _ClassVar[ObjectState.State]
+        TERMINATING: _ClassVar[ObjectState.State]
+        NOT_FOUND: _ClassVar[ObjectState.State]
+    UNKNOWN: ObjectState.State
+    CURRENT: ObjectState.State
+    IN_PROGRESS: ObjectState.State
+    FAILED: ObjectState.State
+    TERMINATING: ObjectState.State
+    NOT_FOUND: ObjectState.State
+    REF_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    ref: Ref
+    state: ObjectState.State
+    message: str
+    generation: int
+    def __init__(self, ref: _Optional[_Union[Ref, _Mapping]] = ..., state: _Optional[_Union[ObjectState.State, str]] = ..., message: _Optional[str] = ..., generation: _Optional[int] = ...) -> None: ...
+
+class HistoryRequest(_message.Message):
+    __slots__ = ("cluster", "namespace", "name", "revision", "with_config")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    WITH_CONFIG_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    namespace: str
+    name: str
+    revision: int
+    with_config: bool
+    def __init__(self, cluster: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., revision: _Optional[int] = ..., with_config: _Optional[bool] = ...) -> None: ...
+
+class HistoryReply(_message.Message):
+    __slots__ = ("records",)
+    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    records: _containers.RepeatedCompositeFieldContainer[Record]
+    def __init__(self, records: _Optional[_Iterable[_Union[Record, _Mapping]]] = ...) -> None: ...

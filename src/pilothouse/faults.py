@@ -1,0 +1,40 @@
+"""The kinds of failure, in the words the brain reasons with.
+
+The engine sends these by name (proto `Fault.Kind`); nothing below `engine/` knows the wire.
+"""
+
+from enum import StrEnum
+
+
+class FaultKind(StrEnum):
+    """What went wrong; the value is the reason a condition shows."""
+
+    UNKNOWN = "ReconcileError"
+    INVALID = "InvalidInput"
+    NOT_FOUND = "NotFound"
+    ALREADY_EXISTS = "AlreadyExists"
+    CONFLICT = "FieldConflict"
+    FORBIDDEN = "Forbidden"
+    UNAUTHORIZED = "Unauthorized"
+    REJECTED = "ObjectRejected"
+    UNREACHABLE = "ClusterUnreachable"
+    NAMESPACE_MISSING = "NamespaceMissing"
+    NAMESPACE_TERMINATING = "NamespaceTerminating"
+    CHART_NOT_FOUND = "ChartNotFound"
+    CHART_UNAVAILABLE = "ChartUnavailable"
+    CHART_INVALID = "ChartInvalid"
+    RENDER = "RenderFailed"
+    VALUES = "InvalidValues"
+    BUSY = "OperationInProgress"
+    TIMEOUT = "TimedOut"
+    CANCELLED = "Superseded"
+    HOOK = "HookFailed"
+    UNKNOWN_CLUSTER = "ClusterHandleLost"
+    UNKNOWN_CHART = "ChartHandleLost"
+    ENGINE_LOST = "EngineLost"
+
+
+# Nothing was recorded and nothing will change until the user edits something: the same input fails again.
+CANNOT_SUCCEED_UNCHANGED = frozenset(
+    {FaultKind.INVALID, FaultKind.CHART_INVALID, FaultKind.RENDER, FaultKind.VALUES}
+)

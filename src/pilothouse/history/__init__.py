@@ -1,0 +1,1 @@
+"""Door: the archive, what outlives a cluster."""

@@ -1,0 +1,1 @@
+"""The loop: watch, queue, pass, commit. It meets the world only through ports."""

@@ -1,0 +1,154 @@
+"""Actions under way: each runs as a task of its own and holds no worker.
+
+When one ends its outcome waits here, and its key is queued: the next pass concludes. An action that only
+waits (for readiness, for a hook) gives its slot to others, so a ten-minute hook delays nobody.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Self
+
+import structlog
+
+from pilothouse.api.meta import Key
+from pilothouse.core.decide import question
+from pilothouse.core.desired import Desired
+from pilothouse.core.observed import Running
+from pilothouse.core.outcome import Ended, Fault, Outcome
+from pilothouse.core.plan import Action, Install, Uninstall, Unlock, Upgrade, name_of
+from pilothouse.errors import EngineLost, PilothouseError
+from pilothouse.faults import FaultKind
+from pilothouse.ports import Order, Progress, Target
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class _Underway:
+    running: Running
+    task: asyncio.Task[None]
+
+
+class Actions:
+    """What is being done, by key."""
+
+    def __init__(
+        self, tasks: asyncio.TaskGroup, at_once: int, owner: str, wake: Callable[[Key], None]
+    ) -> None:
+        self._tasks = tasks
+        self._slots = asyncio.Semaphore(at_once)
+        self._owner = owner
+        self._wake = wake
+        self._underway: dict[Key, _Underway] = {}
+        self._ended: dict[Key, Ended] = {}
+
+    def running(self, key: Key) -> Running | None:
+        """Return the action under way, if there is one."""
+        underway = self._underway.get(key)
+        return underway.running if underway else None
+
+    def take_ended(self, key: Key) -> Ended | None:
+        """Return, once, the action that has ended."""
+        return self._ended.pop(key, None)
+
+    def start(self, key: Key, target: Target, desired: Desired, plan: Action) -> None:
+        """Begin an action."""
+        task = self._tasks.create_task(
+            self._run(key, target, desired, plan), name=f"{name_of(plan)} {key}"
+        )
+        self._underway[key] = _Underway(Running(name_of(plan), question(desired)), task)
+
+    def interrupt(self, key: Key) -> None:
+        """End the wait of an action; an apply under way is never cut."""
+        underway = self._underway.get(key)
+        if underway and underway.running.waiting:
+            underway.running = replace(underway.running, stopping=True)
+            underway.task.cancel()
+
+    async def drain(self, grace: float) -> None:
+        """End all waits and let applies finish, for at most `grace` seconds."""
+        for key in list(self._underway):
+            self.interrupt(key)
+        tasks = [underway.task for underway in self._underway.values()]
+        if tasks:
+            await asyncio.wait(tasks, timeout=grace)
+        for underway in list(self._underway.values()):
+            underway.task.cancel()
+
+    async def _run(self, key: Key, target: Target, desired: Desired, plan: Action) -> None:
+        outcome = Outcome(fault=Fault(FaultKind.CANCELLED, "ended by a newer spec"))
+        try:
+            outcome = await self._outcome(key, target, desired, plan)
+            removed = isinstance(plan, Uninstall | Unlock) and outcome.fault is None
+            target.learn(desired.release, outcome, removed=removed)
+        except asyncio.CancelledError:
+            underway = self._underway.get(key)
+            if underway is None or not underway.running.stopping:
+                raise
+            # An interrupt of ours: the outcome above stands, and the pass decides anew.
+            current = asyncio.current_task()
+            if current:
+                current.uncancel()
+        finally:
+            self._underway.pop(key, None)
+            self._ended[key] = Ended(desired, plan, outcome)
+            self._wake(key)
+
+    async def _outcome(self, key: Key, target: Target, desired: Desired, plan: Action) -> Outcome:
+        slot = _Slot(self._slots)
+        async with slot:
+            try:
+                chart = ""
+                if isinstance(plan, Install | Upgrade):
+                    chart = (await target.resolve_chart(desired.chart)).digest
+                order = Order(desired, plan, chart_digest=chart, owner=self._owner)
+                return await self._follow(key, target, order, slot)
+            except EngineLost as lost:
+                return Outcome(fault=Fault(FaultKind.ENGINE_LOST, lost.message))
+            except PilothouseError as error:
+                return Outcome(
+                    record=target.record(desired.release), fault=Fault(error.kind, error.message)
+                )
+
+    async def _follow(self, key: Key, target: Target, order: Order, slot: "_Slot") -> Outcome:
+        async with contextlib.aclosing(target.run(order)) as events:
+            async for event in events:
+                if isinstance(event, Outcome):
+                    return event
+                self._progress(key, event, slot)
+        msg = "the engine ended an action without an outcome"
+        raise EngineLost(msg, FaultKind.ENGINE_LOST)
+
+    def _progress(self, key: Key, progress: Progress, slot: "_Slot") -> None:
+        underway = self._underway.get(key)
+        if underway is None or underway.running.waiting == progress.waiting:
+            return
+        underway.running = replace(underway.running, waiting=progress.waiting)
+        log.debug("progress", key=str(key), message=progress.message)
+        if progress.waiting:
+            slot.release()
+            # A newer spec may have been waiting for this moment.
+            self._wake(key)
+
+
+class _Slot:
+    """One place among the actions that work; given back once, early or at the end."""
+
+    def __init__(self, slots: asyncio.Semaphore) -> None:
+        self._slots = slots
+        self._held = False
+
+    async def __aenter__(self) -> Self:
+        await self._slots.acquire()
+        self._held = True
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        if self._held:
+            self._held = False
+            self._slots.release()

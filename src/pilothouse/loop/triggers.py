@@ -1,0 +1,65 @@
+"""Which Releases a change concerns."""
+
+from collections import defaultdict
+
+from pilothouse.api.meta import Key
+from pilothouse.core.desired import ReleaseName
+
+
+class Claims:
+    """Which Release stands for which Helm release, so that a change there wakes just that one."""
+
+    def __init__(self) -> None:
+        self._by_release: dict[tuple[str, ReleaseName], set[Key]] = defaultdict(set)
+        self._by_target: dict[str, set[Key]] = defaultdict(set)
+        self._held: dict[Key, tuple[str, ReleaseName]] = {}
+
+    def put(self, key: Key, target: str, release: ReleaseName) -> None:
+        """Note what a Release stands for now."""
+        claim = (target, release)
+        if self._held.get(key) == claim:
+            return
+        self.drop(key)
+        self._held[key] = claim
+        self._by_release[claim].add(key)
+        self._by_target[target].add(key)
+
+    def drop(self, key: Key) -> None:
+        """Forget a Release."""
+        claim = self._held.pop(key, None)
+        if claim is None:
+            return
+        for index, entry in ((self._by_release, claim), (self._by_target, claim[0])):
+            keys = index[entry]  # type: ignore[index] # two dicts, each with its own kind of entry
+            keys.discard(key)
+            if not keys:
+                del index[entry]  # type: ignore[arg-type] # as above
+
+    def of_release(self, target: str, release: ReleaseName) -> set[Key]:
+        """Return the Releases that stand for one Helm release."""
+        return set(self._by_release.get((target, release), ()))
+
+    def of_target(self, target: str) -> set[Key]:
+        """Return the Releases on one cluster."""
+        return set(self._by_target.get(target, ()))
+
+
+class Configs:
+    """Which Releases name which ProviderConfig."""
+
+    def __init__(self) -> None:
+        self._by_config: dict[str, set[Key]] = defaultdict(set)
+        self._held: dict[Key, str] = {}
+
+    def put(self, key: Key, config: str | None) -> None:
+        """Note which config a Release names; None forgets it."""
+        held = self._held.pop(key, None)
+        if held is not None:
+            self._by_config[held].discard(key)
+        if config is not None:
+            self._held[key] = config
+            self._by_config[config].add(key)
+
+    def users(self, config: str) -> set[Key]:
+        """Return the Releases that name a config."""
+        return set(self._by_config.get(config, ()))

@@ -1,0 +1,221 @@
+"""The doors as the loop sees them: Protocols and the values that pass through them."""
+
+import hashlib
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from pilothouse.api.kinds import Kind, T
+from pilothouse.api.meta import Key
+from pilothouse.api.release import Release, ReleaseStatus
+from pilothouse.core.desired import ChartAsk, Desired, ReleaseName
+from pilothouse.core.observed import Decoded, Objects, ObjectState, Record
+from pilothouse.core.outcome import Entry, Fault, Notice, Outcome
+from pilothouse.core.plan import Action
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """How to reach one API server; equal credentials share one client."""
+
+    kubeconfig: bytes = field(default=b"", repr=False)
+    in_cluster: bool = False
+    # Given by the operator, so exec plugins and file paths in it are allowed.
+    trusted: bool = False
+    context: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a name for these credentials that gives nothing away."""
+        flags = f"{self.in_cluster}/{self.trusted}/{self.context}".encode()
+        return hashlib.sha256(flags + b"\0" + self.kubeconfig).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchBatch:
+    """Some changes; the snapshot comes first and `synced` ends it."""
+
+    changes: tuple[tuple[bytes, bool], ...] = ()
+    reset: bool = False
+    synced: bool = False
+    fault: Fault | None = None
+    recovered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordChange:
+    """A revision appeared, changed or is gone."""
+
+    release: ReleaseName
+    record: Record
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectsChange:
+    """How the objects of a revision are: all of them when `complete`, else those that changed."""
+
+    release: ReleaseName
+    revision: int
+    complete: bool
+    states: tuple[ObjectState, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What the eyes on one cluster saw."""
+
+    records: tuple[RecordChange, ...] = ()
+    objects: tuple[ObjectsChange, ...] = ()
+    reset: bool = False
+    records_synced: bool = False
+    fault: Fault | None = None
+    recovered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedChart:
+    """A chart that is in the engine's cache."""
+
+    name: str
+    version: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An action, with everything the engine needs to do it."""
+
+    desired: Desired
+    plan: Action
+    chart_digest: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where an action is; `waiting` means that cancelling would end it."""
+
+    message: str
+    waiting: bool = False
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def now(self) -> datetime:
+        """Return the current moment, aware, in UTC."""
+        ...
+
+
+class ObjectStore(Protocol):
+    """Objects of one cluster."""
+
+    async def get(self, kind: Kind[T], name: str, namespace: str = "") -> T:
+        """Read one object; raises Missing."""
+        ...
+
+    async def create(self, kind: Kind[T], manifest: Mapping[str, Any], namespace: str = "") -> T:
+        """Create one object; raises AlreadyExists."""
+        ...
+
+    async def merge(
+        self,
+        kind: Kind[T],
+        key: Key,
+        patch: Mapping[str, Any],
+        *,
+        subresource: str = "",
+    ) -> T:
+        """Merge-patch one object and return it as it is now."""
+        ...
+
+
+class Target(Protocol):
+    """One cluster that releases go to."""
+
+    @property
+    def id(self) -> str:
+        """Name the cluster, for the length of this process."""
+        ...
+
+    @property
+    def objects(self) -> ObjectStore:
+        """Objects of the cluster."""
+        ...
+
+    def sees(self) -> bool:
+        """Whether every release record of the cluster is known; raises Unavailable when blind."""
+        ...
+
+    def record(self, release: ReleaseName) -> Record | None:
+        """Return the newest revision."""
+        ...
+
+    def objects_of(self, release: ReleaseName) -> Objects | None:
+        """Return how the release's objects are; None while they have not been looked at."""
+        ...
+
+    def learn(self, release: ReleaseName, outcome: Outcome, *, removed: bool) -> None:
+        """Take in what an action came to, ahead of the watch."""
+        ...
+
+    async def resolve_chart(self, chart: ChartAsk) -> ResolvedChart:
+        """Find the chart and bring it into the engine's cache."""
+        ...
+
+    def run(self, order: Order) -> AsyncGenerator[Progress | Outcome, None]:
+        """Do an action: progress, then exactly one Outcome."""
+        ...
+
+    async def decode(self, release: ReleaseName, revision: int) -> Decoded:
+        """Read a revision whole."""
+        ...
+
+
+class Targets(Protocol):
+    """All clusters, by the ProviderConfig that names them."""
+
+    async def reach(self, config_name: str) -> Target:
+        """Return the cluster; raises a PilothouseError that says what is missing."""
+        ...
+
+
+class Writer(Protocol):
+    """What the loop writes about a Release."""
+
+    async def claim(self, release: Release) -> Release:
+        """Put the finalizer and the external name on it."""
+        ...
+
+    async def status(self, release: Release, status: ReleaseStatus) -> Release:
+        """Write the fields of the status that differ; nothing when none does."""
+        ...
+
+    async def let_go(self, release: Release) -> None:
+        """Take the finalizer off."""
+        ...
+
+    async def tell(self, release: Release, notice: Notice) -> None:
+        """Post a Kubernetes Event."""
+        ...
+
+
+class Archive(Protocol):
+    """What outlives the cluster."""
+
+    async def append(self, entry: Entry) -> None:
+        """Keep one line, once: the same entry again changes nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSettings:
+    """How the loop is dimensioned."""
+
+    instance: str
+    workers: int = 16
+    actions_at_once: int = 20
+    grace: timedelta = timedelta(seconds=20)
+    after_bug: timedelta = timedelta(seconds=10)

@@ -1,0 +1,208 @@
+"""The rules, one row each: the id of a row is the rule."""
+
+from datetime import timedelta
+
+import pytest
+from make import NOW, objects, record, release
+
+from pilothouse.core.decide import DELETION, decide
+from pilothouse.core.desired import desired
+from pilothouse.core.observed import Decoded, Health, Observed, Running
+from pilothouse.core.plan import (
+    CreateNamespace,
+    Inspect,
+    Install,
+    Interrupt,
+    LetGo,
+    Plan,
+    Rest,
+    Uninstall,
+    Unlock,
+    Upgrade,
+    Wait,
+)
+from pilothouse.core.retry import Attempts
+from pilothouse.core.state import FOREIGN_PATIENCE, classify
+
+WANTED = desired(release({"message": "hello"}))
+OLDER = desired(release({"message": "older"}))
+GONE = desired(release({"message": "hello"}, deleted=True))
+LATER = NOW + timedelta(seconds=10)
+NEVER_TRIED = Attempts()
+
+
+def plan_for(wanted=WANTED, attempts=NEVER_TRIED, **observed) -> Plan:
+    seen = Observed(**observed)
+    return decide(wanted, seen, classify(wanted, seen, NOW), attempts, NOW)
+
+
+def failed(times: int, digest: str = WANTED.digest) -> Attempts:
+    return Attempts(digest, times, LATER if times else None, "it broke")
+
+
+OURS = record(1, "deployed", WANTED.digest)
+FOREIGN = record(3, "deployed")
+
+
+@pytest.mark.parametrize(
+    ("observed", "attempts", "plan"),
+    [
+        pytest.param({}, failed(0), Install("not installed"), id="absent: install"),
+        pytest.param(
+            {}, failed(1), Wait("it broke", until=LATER), id="failed: wait for the backoff"
+        ),
+        pytest.param(
+            {},
+            failed(3, OLDER.digest),
+            Install("not installed"),
+            id="a new digest forgets failures",
+        ),
+        pytest.param(
+            {"namespace_missing": True},
+            failed(0),
+            CreateNamespace("web"),
+            id="no namespace: make it",
+        ),
+        pytest.param({"record": OURS}, failed(0), Rest("deployed"), id="as asked: rest"),
+        pytest.param(
+            {"record": OURS, "objects": objects(1)},
+            failed(0),
+            Rest("4/4 objects ready"),
+            id="all objects ready: rest",
+        ),
+        pytest.param(
+            {"record": OURS, "objects": objects(1, Health.IN_PROGRESS, Health.FAILED)},
+            failed(0),
+            Rest("2/4 objects ready; Pod pod-1 is Failed: not yet"),
+            id="unready names the worst object",
+        ),
+        pytest.param(
+            {"record": record(1, "deployed", OLDER.digest)},
+            failed(0),
+            Upgrade("chart or values changed"),
+            id="another digest: upgrade",
+        ),
+        pytest.param(
+            {"record": record(1, "deployed", OLDER.digest), "made_from": OLDER},
+            failed(0),
+            Upgrade("values changed: message"),
+            id="the reason names the value that changed",
+        ),
+        pytest.param(
+            {"record": record(2, "failed", WANTED.digest, description="boom")},
+            failed(0),
+            Upgrade("retry: boom", preflight=True),
+            id="failed with the same digest: retry, asking the server first",
+        ),
+        pytest.param(
+            {"record": record(1, "pending-install", WANTED.digest)},
+            failed(0),
+            Unlock(1, "revision 1 was interrupted (pending-install)"),
+            id="our pending record with no action running: unlock",
+        ),
+        pytest.param(
+            {"record": record(2, "pending-upgrade")},
+            failed(0),
+            Wait(
+                "another Helm client is busy with revision 2 (pending-upgrade)",
+                until=NOW - timedelta(minutes=1) + FOREIGN_PATIENCE,
+            ),
+            id="a person's helm upgrade is left alone",
+        ),
+        pytest.param(
+            {"record": FOREIGN}, failed(0), Inspect(3), id="foreign revision: look inside"
+        ),
+        pytest.param(
+            {"record": FOREIGN, "decoded": Decoded(3, "tiny", "v1.0.0", {"message": "hello"})},
+            failed(0),
+            Rest("deployed"),
+            id="foreign but equal: adopted as it is",
+        ),
+        pytest.param(
+            {"record": FOREIGN, "decoded": Decoded(3, "tiny", "1.0.0", {"message": "mine"})},
+            failed(0),
+            Upgrade("values changed: message"),
+            id="foreign and different: upgrade, saying what differs",
+        ),
+        pytest.param(
+            {"record": FOREIGN, "decoded": Decoded(3, "tiny", "0.9.0", {"message": "hello"})},
+            failed(0),
+            Upgrade("chart 0.9.0 → 1.0.0"),
+            id="foreign with another chart version: upgrade",
+        ),
+        pytest.param(
+            {"record": record(1, "uninstalled", WANTED.digest)},
+            failed(0),
+            Uninstall("an uninstall left revision 1 behind"),
+            id="kept history of an uninstall: clear it first",
+        ),
+        pytest.param(
+            {"record": OURS, "running": Running("Upgrade", WANTED.digest)},
+            failed(0),
+            Wait("upgrade in progress"),
+            id="an action is under way: wait",
+        ),
+        pytest.param(
+            {"record": OURS, "running": Running("Upgrade", OLDER.digest)},
+            failed(0),
+            Wait("upgrade in progress"),
+            id="an older apply is under way: it is never cut",
+        ),
+        pytest.param(
+            {"record": OURS, "running": Running("Upgrade", OLDER.digest, waiting=True)},
+            failed(0),
+            Interrupt("a newer spec is there"),
+            id="an older action only waits: newest spec wins",
+        ),
+    ],
+)
+def test_rules(observed, attempts, plan):
+    assert plan_for(attempts=attempts, **observed) == plan
+
+
+@pytest.mark.parametrize(
+    ("observed", "attempts", "plan"),
+    [
+        pytest.param({}, Attempts(), LetGo(), id="nothing there: let go"),
+        pytest.param(
+            {"record": OURS}, Attempts(), Uninstall("the Release was deleted"), id="uninstall"
+        ),
+        pytest.param(
+            {"record": record(1, "uninstalling", WANTED.digest)},
+            Attempts(),
+            Uninstall("the Release was deleted"),
+            id="an interrupted uninstall is done again",
+        ),
+        pytest.param(
+            {"record": record(1, "pending-install", WANTED.digest)},
+            Attempts(),
+            Unlock(1, "revision 1 was interrupted (pending-install)"),
+            id="an interrupted install is unlocked first",
+        ),
+        pytest.param(
+            {"record": OURS},
+            failed(2, DELETION),
+            Wait("it broke", until=LATER),
+            id="a failed uninstall backs off",
+        ),
+        pytest.param(
+            {"record": OURS},
+            failed(2),
+            Uninstall("the Release was deleted"),
+            id="failures to install do not delay the uninstall",
+        ),
+    ],
+)
+def test_deletion(observed, attempts, plan):
+    assert plan_for(GONE, attempts, **observed) == plan
+
+
+def test_paused_never_acts():
+    paused = desired(release(annotations={"crossplane.io/paused": "true"}))
+    assert plan_for(paused) == Rest("paused")
+    assert plan_for(paused, record=record(1, "deployed", "other")) == Rest("paused")
+
+
+def test_a_foreign_client_that_never_returns_is_unlocked():
+    old = record(2, "pending-upgrade", created=NOW - FOREIGN_PATIENCE)
+    assert isinstance(plan_for(record=old), Unlock)

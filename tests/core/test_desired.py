@@ -1,0 +1,85 @@
+"""The digest says "changed" exactly when what reaches the cluster changed."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from make import release
+
+from pilothouse.api.release import AtProvider, ReleaseStatus
+from pilothouse.core.desired import changes, desired, duration, spelled
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+values = st.dictionaries(st.text(max_size=3), json_values, max_size=4)
+
+
+@given(values)
+def test_equal_values_have_equal_digests_whatever_their_order(given_values):
+    turned = dict(reversed(given_values.items()))
+    assert desired(release(given_values)).digest == desired(release(turned)).digest
+
+
+@given(values, values)
+def test_different_values_have_different_digests(one, other):
+    same = spelled(one) == spelled(other)
+    assert (desired(release(one)).digest == desired(release(other)).digest) is same
+
+
+@given(values, values)
+def test_changes_names_something_exactly_when_there_is_a_difference(one, other):
+    assert bool(changes(one, other)) is (spelled(one) != spelled(other))
+
+
+def test_one_is_one_point_zero():
+    assert desired(release({"n": 1})).digest == desired(release({"n": 1.0})).digest
+
+
+def test_true_is_not_one():
+    assert desired(release({"n": True})).digest != desired(release({"n": 1})).digest
+
+
+@pytest.mark.parametrize("version", ["v1.0.0", "1.0.0+build5"])
+def test_versions_compare_as_semver(version):
+    assert desired(release(version=version)).digest == desired(release(version="1.0.0")).digest
+
+
+def test_a_version_left_empty_stays_what_is_deployed():
+    fresh = desired(release(version=""))
+    status = ReleaseStatus(at_provider=AtProvider(version="1.4.2"))
+    settled = desired(release(version="", status=status))
+    assert fresh.digest == settled.digest
+    assert settled.chart.version == "1.4.2"
+
+
+@pytest.mark.parametrize("flag", ["take_ownership", "ssa_force_conflicts", "skip_crds"])
+def test_apply_flags_are_part_of_the_question(flag):
+    assert desired(release(**{flag: True})).digest != desired(release()).digest
+
+
+def test_waiting_is_not_part_of_what_reaches_the_cluster():
+    assert desired(release(wait=True)).digest == desired(release()).digest
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("1.5s", 1.5), ("", 300), ("250ms", 0.25)]
+)
+def test_durations_are_gos(text, seconds):
+    assert duration(text, "f") == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("text", ["5", "five", "5m!", "-5m", "m5"])
+def test_a_bad_duration_names_its_field(text):
+    with pytest.raises(ValueError, match=r"spec\.forProvider\.waitTimeout"):
+        desired(release(wait_timeout=text))
+
+
+def test_long_lists_of_changes_are_cut():
+    said = changes({}, {f"k{number}": 1 for number in range(9)})
+    assert said == "k0, k1, k2, k3, k4 and 4 more"

@@ -1,0 +1,52 @@
+"""One controller on one hub for all stories; each story has its own namespace and names."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from stage import INJECTED, ControllerProcess, Stage, running
+
+from pilothouse.dev import charts
+from pilothouse.dev.cluster import DevCluster
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+CRDS = ["crd/releases.helm.crossplane.io", "crd/providerconfigs.helm.crossplane.io"]
+
+
+def await_crds(hub: DevCluster) -> None:
+    # kubectl waits for the creation of one thing at a time.
+    for crd in CRDS:
+        hub.kubectl("wait", "--for=create", crd, "--timeout=120s")
+    hub.kubectl("wait", "--for=condition=Established", *CRDS, "--timeout=60s")
+
+
+@pytest.fixture(scope="session")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[charts.Repository]:
+    with charts.serve(tmp_path_factory.mktemp("repository")) as served:
+        for version in ("1.0.0", "1.1.0"):
+            served.add(EXAMPLES / "charts" / "hello", version=version)
+        yield served
+
+
+@pytest.fixture(scope="session")
+def controller(
+    hub: DevCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControllerProcess]:
+    with running(hub, tmp_path_factory.mktemp("controller")) as process:
+        await_crds(hub)
+        hub.kubectl("apply", "-f", "-", input=json.dumps(INJECTED))
+        yield process
+
+
+@pytest.fixture
+def stage(
+    hub: DevCluster,
+    repository: charts.Repository,
+    controller: ControllerProcess,
+    tmp_path: Path,
+) -> Iterator[Stage]:
+    stage = Stage(hub, repository, controller, tmp_path)
+    yield stage
+    for name in stage.applied:
+        hub.kubectl("delete", "release", name, "--wait=false", check=False)

@@ -1,0 +1,234 @@
+"""What a story needs: a controller in its own process, a chart repository, and eyes that wait."""
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from pilothouse.dev.charts import Repository
+from pilothouse.dev.cluster import DevCluster
+from pilothouse.dev.errors import DevClusterError
+
+T = TypeVar("T")
+PATIENCE = 60.0
+LOOK_SECONDS = 0.05
+
+
+def eventually(look: Callable[[], T], *, within: float = PATIENCE, what: str = "") -> T:
+    """Look until the answer is truthy; the answer, or a failure that shows the last one."""
+    deadline = time.monotonic() + within
+    while True:
+        answer = look()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {within:.0f} s: {what or look}: {answer!r}")
+        time.sleep(LOOK_SECONDS)
+
+
+@dataclass
+class ControllerProcess:
+    """`pilothouse controller` as an operator runs it."""
+
+    hub: DevCluster
+    directory: Path
+    process: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "controller.log"
+
+    def start(self) -> None:
+        command = [
+            *(sys.executable, "-m", "pilothouse", "controller", "--verbose"),
+            *("--kubeconfig", str(self.hub.kubeconfig)),
+            *("--archive", str(self.directory / "archive.db")),
+        ]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ
+            )
+
+    def engine_pid(self) -> int | None:
+        """The engine is the controller's only child."""
+        assert self.process
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        try:
+            found = children.read_text().split()
+        except OSError:
+            return None
+        return int(found[0]) if found else None
+
+    def kill(self) -> None:
+        assert self.process
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        assert self.process
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=40)
+
+
+@contextmanager
+def running(hub: DevCluster, directory: Path) -> Iterator[ControllerProcess]:
+    controller = ControllerProcess(hub, directory)
+    controller.start()
+    try:
+        yield controller
+    finally:
+        controller.stop()
+
+
+@dataclass
+class Stage:
+    """Two clusters, a repository, and short words for what a user does."""
+
+    hub: DevCluster
+    repository: Repository
+    controller: ControllerProcess
+    charts: Path
+    applied: list[str] = field(default_factory=list)
+
+    def chart(self, name: str, templates: dict[str, str] | None = None, **files: str) -> str:
+        """Make a chart of the given files and publish it as version 1.0.0."""
+        place = self.charts / name
+        (place / "templates").mkdir(parents=True, exist_ok=True)
+        (place / "Chart.yaml").write_text(
+            yaml.safe_dump({"apiVersion": "v2", "name": name, "version": "1.0.0"})
+        )
+        for file, text in (templates or {}).items():
+            (place / "templates" / file).write_text(textwrap.dedent(text))
+        for file, text in files.items():
+            path = place / file.replace("__", "/").replace("_dot_", ".")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(textwrap.dedent(text))
+        self.repository.add(place)
+        return name
+
+    def release(
+        self,
+        name: str,
+        chart: str,
+        namespace: str,
+        values: dict[str, Any] | None = None,
+        *,
+        version: str = "1.0.0",
+        repository: str = "",
+        config: str = "default",
+        annotations: dict[str, str] | None = None,
+        **parameters: Any,
+    ) -> None:
+        """Apply a Release."""
+        source = {"repository": repository or self.repository.url, "name": chart}
+        manifest = {
+            "apiVersion": "helm.crossplane.io/v1beta1",
+            "kind": "Release",
+            "metadata": {"name": name, "annotations": annotations or {}},
+            "spec": {
+                "providerConfigRef": {"name": config},
+                "forProvider": {
+                    "chart": source | ({"version": version} if version else {}),
+                    "namespace": namespace,
+                    "values": values or {},
+                    **parameters,
+                },
+            },
+        }
+        self.hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+        self.applied.append(name)
+
+    def config(self, name: str, kubeconfig: bytes) -> None:
+        """Apply a ProviderConfig with its Secret."""
+        self.hub.kubectl(
+            "apply",
+            "-f",
+            "-",
+            input=json.dumps(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Secret",
+                    "metadata": {"name": name, "namespace": "default"},
+                    "data": {"kubeconfig": base64.b64encode(kubeconfig).decode()},
+                }
+            ),
+        )
+        self.hub.kubectl("apply", "-f", "-", input=json.dumps(secret_config(name)))
+
+    def get(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.hub.kubectl("get", "release", name, "-o", "json"))
+        return found
+
+    def wait(self, name: str, condition: str, *, seconds: int = 60) -> dict[str, Any]:
+        """Wait for a condition the way users do, for the current generation."""
+        try:
+            self.hub.kubectl(
+                "wait", f"--for=condition={condition}", f"release/{name}", f"--timeout={seconds}s"
+            )
+        except DevClusterError as error:
+            status = json.dumps(self.get(name).get("status"), indent=1)
+            tail = "\n".join(self.controller.log.read_text().splitlines()[-25:])
+            raise AssertionError(f"{error}\n{status}\n{tail}") from None
+        return self.get(name)
+
+    def refused(self, name: str, reason: str) -> str:
+        """Wait until Synced is False for a reason; return the message."""
+
+        def look() -> str:
+            synced = conditions(self.get(name)).get("Synced", {})
+            done = synced.get("status") == "False" and synced.get("reason") == reason
+            return str(synced.get("message", "")) if done else ""
+
+        return eventually(look, what=f"{name} refused for {reason}: {self.get(name).get('status')}")
+
+    def delete(self, name: str) -> None:
+        self.hub.kubectl("delete", "release", name, "--timeout=60s")
+        self.applied.remove(name)
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        selector = f"involvedObject.kind=Release,involvedObject.name={name}"
+        answer = self.hub.kubectl("get", "events", "--field-selector", selector, "-o", "json")
+        found: list[dict[str, Any]] = json.loads(answer)["items"]
+        return sorted(found, key=lambda event: event["metadata"]["creationTimestamp"])
+
+
+def secret_config(name: str) -> dict[str, Any]:
+    reference = {"name": name, "namespace": "default", "key": "kubeconfig"}
+    return {
+        "apiVersion": "helm.crossplane.io/v1beta1",
+        "kind": "ProviderConfig",
+        "metadata": {"name": name},
+        "spec": {"credentials": {"source": "Secret", "secretRef": reference}},
+    }
+
+
+INJECTED = {
+    "apiVersion": "helm.crossplane.io/v1beta1",
+    "kind": "ProviderConfig",
+    "metadata": {"name": "default"},
+    "spec": {"credentials": {"source": "InjectedIdentity"}},
+}
+
+
+def conditions(release: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found = release.get("status", {}).get("conditions", [])
+    return {one["type"]: one for one in found}
+
+
+def history(helm: Callable[..., str], cluster: DevCluster, namespace: str, name: str) -> list[Any]:
+    """What the real helm says of a release."""
+    answer = helm(cluster, "history", name, "-n", namespace, "-o", "json")
+    found: list[Any] = json.loads(answer)
+    return found

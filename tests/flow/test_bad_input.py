@@ -1,0 +1,150 @@
+"""Whatever is wrong ends in one clear sentence, an Event, a backoff, and nothing the next pass can't finish."""
+
+import json
+import socket
+
+from stage import Stage, conditions, eventually, history
+
+
+def assert_told(stage: Stage, name: str, message: str) -> None:
+    """The sentence is in an Event too, a retry is planned, and no retry storm is under way."""
+    release = stage.get(name)
+    assert "\n" not in message
+    eventually(
+        lambda: [
+            event
+            for event in stage.events(name)
+            if event["type"] == "Warning" and event["message"] == message
+        ],
+        what=f"a Warning that says {message}",
+    )
+    assert release["status"]["nextAttempt"]
+    assert release["status"]["retries"] >= 1
+    assert conditions(release)["Ready"]["status"] == "False"
+
+
+def test_an_unknown_chart(stage: Stage, namespace) -> None:
+    stage.release("no-chart", "nonesuch", namespace)
+    message = stage.refused("no-chart", "ChartNotFound")
+    assert "nonesuch" in message
+    assert_told(stage, "no-chart", message)
+
+
+def test_a_wrong_version(stage: Stage, namespace) -> None:
+    stage.release("no-version", "hello", namespace, version="9.9.9")
+    message = stage.refused("no-version", "ChartNotFound")
+    assert "9.9.9" in message
+    assert "1.1.0" in message, "the newest version there is helps"
+    assert_told(stage, "no-version", message)
+    stage.release("no-version", "hello", namespace)
+    stage.wait("no-version", "Ready")
+
+
+def test_a_repository_that_is_down(stage: Stage, namespace) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    stage.release("no-repository", "hello", namespace, repository=url)
+    message = stage.refused("no-repository", "ChartUnavailable")
+    assert url in message
+    assert_told(stage, "no-repository", message)
+
+
+def test_a_template_error_names_file_and_line(stage: Stage, hub, helm4, namespace) -> None:
+    broken = "kind: ConfigMap\nmetadata:\n  name: x\ndata: {{ .Values.missing.deep }}\n"
+    stage.chart("broken", {"broken.yaml": broken})
+    stage.release("bad-template", "broken", namespace)
+    message = stage.refused("bad-template", "RenderFailed")
+    assert "templates/broken.yaml:4" in message
+    assert_told(stage, "bad-template", message)
+    assert json.loads(helm4(hub, "list", "-n", namespace, "-o", "json")) == []
+
+
+def test_values_against_the_schema(stage: Stage, hub, helm4, namespace) -> None:
+    stage.release("bad-values", "hello", namespace, {"replicas": "many"})
+    message = stage.refused("bad-values", "InvalidValues")
+    assert "replicas" in message
+    assert_told(stage, "bad-values", message)
+    assert json.loads(helm4(hub, "list", "-n", namespace, "-o", "json")) == []
+    stage.release("bad-values", "hello", namespace, {"replicas": 1})
+    stage.wait("bad-values", "Ready")
+
+
+REJECTED = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}-first
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ .Release.Name }}
+spec:
+  ports: [{port: {{ .Values.port }}}]
+"""
+
+
+def test_an_object_the_server_rejects(stage: Stage, hub, helm4, namespace) -> None:
+    stage.chart("rejected", {"all.yaml": REJECTED})
+    stage.release("bad-object", "rejected", namespace, {"port": 99999})
+    message = stage.refused("bad-object", "ObjectRejected")
+    assert "Service" in message
+    assert "99999" in message
+    assert_told(stage, "bad-object", message)
+    revisions = len(history(helm4, hub, namespace, "bad-object"))
+    # A retry asks the server first, so what is refused again makes no new revision.
+    eventually(lambda: stage.get("bad-object")["status"]["retries"] >= 2)
+    assert len(history(helm4, hub, namespace, "bad-object")) == revisions
+    stage.release("bad-object", "rejected", namespace, {"port": 80})
+    stage.wait("bad-object", "Ready")
+
+
+def test_a_terminating_namespace(stage: Stage, hub) -> None:
+    name = "held-by-a-finalizer"
+    hub.kubectl("create", "namespace", name)
+    held = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "held", "namespace": name, "finalizers": ["example.com/hold"]},
+    }
+    hub.kubectl("apply", "-f", "-", input=json.dumps(held))
+    hub.kubectl("delete", "namespace", name, "--wait=false")
+    stage.release("no-home", "hello", name)
+    message = stage.refused("no-home", "NamespaceTerminating")
+    assert name in message
+    assert_told(stage, "no-home", message)
+    release = '{"metadata":{"finalizers":null}}'
+    hub.kubectl("patch", "cm", "held", "-n", name, "--type=merge", "-p", release)
+    stage.wait("no-home", "Ready", seconds=90)
+
+
+def test_a_kubeconfig_that_is_garbage(stage: Stage, edge, namespace) -> None:
+    stage.config("garbage", b"\x00 certainly: [not a kubeconfig, password: hunter2")
+    stage.release("no-way", "hello", namespace, config="garbage")
+    message = stage.refused("no-way", "InvalidInput")
+    assert 'ProviderConfig "garbage"' in message
+    assert "hunter2" not in message
+    assert_told(stage, "no-way", message)
+    stage.config("garbage", edge.kubeconfig.read_bytes())
+    stage.wait("no-way", "Ready")
+    stage.delete("no-way")
+
+
+def test_a_kubeconfig_that_wants_to_run_a_program(stage: Stage, namespace) -> None:
+    hostile = """
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/sh, interactiveMode: Never}}}]
+"""
+    stage.config("hostile", hostile.encode())
+    stage.release("no-shell", "hello", namespace, config="hostile")
+    assert "exec" in stage.refused("no-shell", "InvalidInput")
+
+
+def test_a_bad_field_is_named(stage: Stage, namespace) -> None:
+    stage.release("bad-field", "hello", namespace, waitTimeout="soon")
+    assert "spec.forProvider.waitTimeout" in stage.refused("bad-field", "InvalidInput")

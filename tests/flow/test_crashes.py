@@ -1,0 +1,118 @@
+"""Kill anything at any moment: nothing is lost and nothing is done twice."""
+
+import json
+import os
+import random
+import signal
+
+import pytest
+from conftest import await_crds
+from stage import INJECTED, ControllerProcess, Stage, conditions, eventually, history
+
+from pilothouse.dev.charts import Repository
+
+RELEASES = 50
+
+
+def test_a_killed_engine_is_replaced(stage: Stage, hub, helm4, namespace) -> None:
+    stage.release("survivor", "hello", namespace)
+    stage.wait("survivor", "Ready")
+    before = stage.get("survivor")["metadata"]["resourceVersion"]
+    old = stage.controller.engine_pid()
+    assert old
+    os.kill(old, signal.SIGKILL)
+    eventually(lambda: stage.controller.engine_pid() not in {None, old}, what="a new engine")
+    stage.release("after", "hello", namespace)
+    stage.wait("after", "Ready")
+    assert stage.get("survivor")["metadata"]["resourceVersion"] == before
+    assert len(history(helm4, hub, namespace, "survivor")) == 1
+
+
+@pytest.fixture
+def own_stage(make_cluster, repository: Repository, tmp_path):
+    """A hub and a controller that may be killed."""
+    hub = make_cluster("chaos")
+    controller = ControllerProcess(hub, tmp_path)
+    controller.start()
+    await_crds(hub)
+    hub.kubectl("apply", "-f", "-", input=json.dumps(INJECTED))
+    yield Stage(hub, repository, controller, tmp_path)
+    controller.stop()
+
+
+def test_random_kills_during_fifty_installs(own_stage: Stage, helm4) -> None:
+    seed = random.SystemRandom().randrange(2**32)
+    chance = random.Random(seed)
+    print(f"seed {seed}")
+    names = [f"chaos-{number}" for number in range(RELEASES)]
+    manifests = "\n---\n".join(json.dumps(manifest(own_stage, name)) for name in names)
+    own_stage.hub.kubectl("apply", "-f", "-", input=manifests)
+    kills = 0
+    while kills < 12 and deployed(own_stage) < RELEASES:
+        progress(own_stage, chance.randrange(1, 6))
+        engine = own_stage.controller.engine_pid()
+        if chance.random() < 0.5 and engine:
+            os.kill(engine, signal.SIGKILL)
+        else:
+            own_stage.controller.kill()
+            own_stage.controller.start()
+        kills += 1
+    assert kills >= 3
+    own_stage.hub.kubectl(
+        "wait", "--for=condition=Ready", "releases.helm.crossplane.io", "--all", "--timeout=120s"
+    )
+    listed = json.loads(helm4(own_stage.hub, "list", "-A", "-m", "500", "-o", "json"))
+    found = {one["name"]: (one["revision"], one["status"]) for one in listed}
+    assert found == dict.fromkeys(names, ("1", "deployed"))
+
+
+def test_a_restart_writes_nothing(own_stage: Stage) -> None:
+    names = [f"calm-{number}" for number in range(20)]
+    manifests = "\n---\n".join(json.dumps(manifest(own_stage, name)) for name in names)
+    own_stage.hub.kubectl("apply", "-f", "-", input=manifests)
+    own_stage.hub.kubectl(
+        "wait", "--for=condition=Ready", "releases.helm.crossplane.io", "--all", "--timeout=60s"
+    )
+    before = versions(own_stage)
+    assert own_stage.controller.stop() == 0
+    own_stage.controller.start()
+    # Whatever a restart would write is written before a new Release is ready: they share one queue.
+    own_stage.release("newcomer", "hello", "calm")
+    own_stage.wait("newcomer", "Ready")
+    after = versions(own_stage)
+    after.pop("newcomer")
+    assert after == before
+
+
+def manifest(stage: Stage, name: str) -> dict[str, object]:
+    return {
+        "apiVersion": "helm.crossplane.io/v1beta1",
+        "kind": "Release",
+        "metadata": {"name": name},
+        "spec": {
+            "forProvider": {
+                "chart": {
+                    "repository": stage.repository.url,
+                    "name": "hello",
+                    "version": "1.0.0",
+                },
+                "namespace": "crowd",
+            }
+        },
+    }
+
+
+def versions(stage: Stage) -> dict[str, str]:
+    answer = json.loads(stage.hub.kubectl("get", "releases.helm.crossplane.io", "-o", "json"))
+    return {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in answer["items"]}
+
+
+def progress(stage: Stage, steps: int) -> None:
+    """Wait for a few more installs."""
+    wanted = min(deployed(stage) + steps, RELEASES)
+    eventually(lambda: deployed(stage) >= wanted, what=f"{wanted} installed")
+
+
+def deployed(stage: Stage) -> int:
+    answer = json.loads(stage.hub.kubectl("get", "releases.helm.crossplane.io", "-o", "json"))
+    return sum(conditions(one).get("Synced", {}).get("status") == "True" for one in answer["items"])
