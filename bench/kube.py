@@ -1,6 +1,6 @@
 """Talk to an API server over plain HTTP, and know which requests were our own.
 
-Every request and every watch that is made here is counted, so that a measurement can take them out.
+Everything asked here is counted, so that a measurement can take it out.
 """
 
 import base64
@@ -27,7 +27,7 @@ AT_ONCE = 20
 MERGE = "application/merge-patch+json"
 METADATA_ONLY = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 WRITES = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"})
-# These grow with time, whoever is at work: the cluster's own heartbeats, and its watches that end.
+# These grow with time, whoever is at work.
 HEARTBEATS = frozenset({"leases", "nodes", "nodes/status"})
 _REQUEST_SECONDS = 60.0
 _COUNTER = re.compile(r"^apiserver_request_total\{(.*)\} (\S+)$", re.MULTILINE)
@@ -51,19 +51,21 @@ class Requests:
         return Requests(self.seen - earlier.seen, self.own - earlier.own)
 
     def total(self) -> int:
-        """Count all but heartbeats and what the bench itself asked, its POSTs excepted."""
+        """Count all but heartbeats and what the bench itself asked, its POSTs excepted.
+
+        A watch counts when it ends.
+        """
         own = sum(count for method, count in self.own.items() if method != "POST")
         return sum(self.by_kind().values()) - own
 
+    def settled(self) -> bool:
+        """Whether nobody asked for anything; a watch that ends has its own reasons."""
+        others = sum(n for kind, n in self.by_kind().items() if kind[0] != "WATCH")
+        return others <= sum(n for method, n in self.own.items() if method != "WATCH")
+
     def by_kind(self) -> Counter[tuple[str, str]]:
-        """Return the counts without heartbeats and watches."""
-        return Counter(
-            {
-                kind: count
-                for kind, count in self.seen.items()
-                if kind[0] != "WATCH" and kind[1] not in HEARTBEATS
-            }
-        )
+        """Return the counts without heartbeats."""
+        return Counter({kind: n for kind, n in self.seen.items() if kind[1] not in HEARTBEATS})
 
     def writes(self) -> Counter[tuple[str, str]]:
         """Return the writes alone."""
@@ -148,7 +150,7 @@ class Kube:
         while time.monotonic() < until:
             time.sleep(1.0)
             now = self.requests()
-            if now.since(last).total() == 0:
+            if now.since(last).settled():
                 return now
             last = now
         return last
@@ -167,6 +169,8 @@ class Kube:
             yield watch
         finally:
             watch.close()
+            with self._lock:
+                self._own["WATCH"] += 1
 
 
 class Watch:

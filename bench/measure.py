@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _KILOBYTE = 1024
@@ -124,7 +125,7 @@ class Progress:
         self._what = what
         self._started = self._said = time.monotonic()
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -50,7 +50,9 @@ def table(rows: Iterable[Row]) -> str:
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
     rule = tuple("-" * width for width in widths)
     laid = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |"
+        "| "
+        + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        + " |"
         for line in (lines[0], rule, *lines[1:])
     ]
     return "\n".join(laid)

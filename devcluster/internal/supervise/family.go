@@ -13,13 +13,14 @@ import (
 	"time"
 )
 
-// memoryLimits keep five clusters within 4 GiB; beyond its limit a component collects garbage harder.
+// memoryLimits are far above what a small cluster needs (in all 370 MiB): near its limit a component
+// collects garbage harder instead of growing on.
 var memoryLimits = map[string]string{
-	"etcd":                    "120MiB",
-	"kube-apiserver":          "420MiB",
-	"kube-controller-manager": "140MiB",
-	"kube-scheduler":          "100MiB",
-	"kwok":                    "100MiB",
+	"etcd":                    "200MiB",
+	"kube-apiserver":          "600MiB",
+	"kube-controller-manager": "250MiB",
+	"kube-scheduler":          "150MiB",
+	"kwok":                    "200MiB",
 }
 
 // family is the running components; if one ends by itself, it cancels everything.

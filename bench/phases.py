@@ -1,0 +1,201 @@
+"""The measurements, one function each; every one says what it returns in its keys' units."""
+
+import contextlib
+import json
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from controller import Controller, running_controller
+from kube import BenchError, Kube
+from measure import PROGRESS_SECONDS, Progress, middle, until_quiet
+from releases import CONFIG_MAPS, NAMESPACE, RELEASES, SECRETS, Bench, create_namespace
+
+Found = dict[str, Any]
+EDITS = 20
+HOOKED = 20
+_FLOOR_SECONDS = 900.0
+
+
+def floor(kube: Kube, program: Path, kubeconfig: Path, chart: Path, count: int) -> Found:
+    """Install with the bare SDK."""
+    create_namespace(kube)
+    before = kube.requests_at_rest()
+    command = [
+        *(str(program), "--kubeconfig", str(kubeconfig), "--chart", str(chart)),
+        *("--namespace", NAMESPACE, "--prefix", "f", "-n", str(count)),
+        f"--timeout={_FLOOR_SECONDS:.0f}s",
+    ]
+    answer = _run(command, "installing with the bare SDK")
+    found: Found = json.loads(answer)
+    requests = kube.requests_at_rest().since(before)
+    found["requests_per_release"] = requests.total() / count
+    found["requests"] = readable(requests.by_kind())
+    return found
+
+
+def install(bench: Bench, count: int) -> Found:
+    """Install with Pilothouse, from idle to all ready; CPU and requests until it rests again."""
+    until_quiet(lambda: bench.controller.usage().cpu_s, what="waiting until idle")
+    before, used = bench.kube.requests_at_rest(), bench.controller.usage()
+    ready = bench.install("tiny", "b", count)
+    at_ready = bench.controller.usage().since(used)
+    requests = bench.kube.requests_at_rest().since(before)
+    until_quiet(lambda: bench.controller.usage().cpu_s)
+    after = bench.controller.usage().since(used)
+    return {
+        "ready_s": ready,
+        "cpu_until_ready_s": at_ready.cpu_s,
+        "cpu_s": after.cpu_s,
+        "brain_cpu_s": after.brain_cpu_s,
+        "engine_cpu_s": after.engine_cpu_s,
+        "peak_mb": after.peak_mb,
+        "brain_peak_mb": after.brain_peak_mb,
+        "engine_peak_mb": after.engine_peak_mb,
+        "requests_per_release": requests.total() / count,
+        "requests": readable(requests.by_kind()),
+    }
+
+
+def idle(bench: Bench, seconds: float) -> Found:
+    """Do nothing, and see who asks for what."""
+    before, used = bench.kube.requests_at_rest(), bench.controller.usage()
+    with Progress("idling") as progress:
+        progress.sleep(seconds)
+    requests, after = bench.kube.requests().since(before), bench.controller.usage().since(used)
+    kinds = requests.by_kind()
+    kinds["GET", ""] -= requests.own["GET"]  # the counters themselves
+    asked = Counter({kind: n for kind, n in kinds.items() if n > 0 and kind[0] != "WATCH"})
+    return {
+        "seconds": seconds,
+        "requests": asked.total(),
+        "by_kind": readable(asked),
+        "watches_renewed": sum(n for kind, n in kinds.items() if kind[0] == "WATCH"),
+        "cpu_s": after.cpu_s,
+        "brain_cpu_s": after.brain_cpu_s,
+        "engine_cpu_s": after.engine_cpu_s,
+    }
+
+
+def edit(bench: Bench, count: int) -> Found:
+    """Edit Releases, one after another."""
+    used = bench.controller.usage()
+    taken = []
+    with bench.kube.watching(CONFIG_MAPS) as watch, Progress("editing") as progress:
+        for number in range(min(EDITS, count)):
+            taken.append(1000 * bench.edit(f"b{number}", f"edited {number}", watch))
+            progress.tell(f"{number + 1} of {min(EDITS, count)}")
+    until_quiet(lambda: bench.controller.usage().cpu_s)
+    return {
+        "p50_ms": middle(taken),
+        "max_ms": max(taken),
+        "all_ms": [round(one) for one in taken],
+        "cpu_ms_each": 1000 * bench.controller.usage().since(used).cpu_s / len(taken),
+    }
+
+
+def remove(bench: Bench, count: int) -> Found:
+    """Delete everything."""
+    used = bench.controller.usage()
+    seconds = bench.remove([f"b{number}" for number in range(count)])
+    until_quiet(lambda: bench.controller.usage().cpu_s)
+    return {"gone_s": seconds, "cpu_s": bench.controller.usage().since(used).cpu_s}
+
+
+def hooked(bench: Bench) -> Found:
+    """Install a chart with hooks, and take it away again."""
+    until_quiet(lambda: bench.controller.usage().cpu_s)
+    used = bench.controller.usage()
+    seconds = bench.install("hooked", "h", HOOKED)
+    cpu = bench.controller.usage().since(used).cpu_s
+    bench.remove([f"h{number}" for number in range(HOOKED)])
+    return {"releases": HOOKED, "ready_s": seconds, "cpu_s": cpu}
+
+
+def populate(bench: Bench, count: int) -> Found:
+    """Install many, for the restart."""
+    used = bench.controller.usage()
+    seconds = bench.install("tiny", "r", count)
+    until_quiet(lambda: bench.controller.usage().cpu_s)
+    after = bench.controller.usage().since(used)
+    return {"releases": count, "ready_s": seconds, "cpu_s": after.cpu_s, "peak_mb": after.peak_mb}
+
+
+def restart(kube: Kube, kubeconfig: Path, place: Path) -> Found:
+    """Start the controller over installed releases, and see that it leaves them alone."""
+    before = kube.requests_at_rest()
+    releases, secrets = kube.versions(RELEASES), kube.versions(SECRETS)
+    with running_controller(kubeconfig, place, number=2) as controller:
+        controller.until_watching()
+        watching = time.monotonic()
+        quiet = until_quiet(lambda: controller.usage().cpu_s, what="settling after the restart")
+        controller.check()
+        used = controller.usage()
+        requests = kube.requests_at_rest().since(before)
+        found = _settled(controller, watching, quiet)
+    changed = _changed(releases, kube.versions(RELEASES))
+    changed += _changed(secrets, kube.versions(SECRETS))
+    return {
+        **found,
+        "cpu_s": used.cpu_s,
+        "peak_mb": used.peak_mb,
+        "brain_peak_mb": used.brain_peak_mb,
+        "engine_peak_mb": used.engine_peak_mb,
+        "writes": requests.writes().total(),
+        "writes_by_kind": readable(requests.writes()),
+        "requests": readable(requests.by_kind()),
+        "objects_changed": len(changed),
+        "changed": changed[:10],
+    }
+
+
+def hop(command: list[str]) -> Found:
+    """Measure the way through the engine, in a process of its own."""
+    found: Found = json.loads(_run(command, "measuring the engine hop"))
+    return found
+
+
+def readable(kinds: Counter[tuple[str, str]]) -> dict[str, int]:
+    """Return counts by one word each, the largest first."""
+    return {f"{verb} {kind or '(no resource)'}": n for (verb, kind), n in kinds.most_common()}
+
+
+def _settled(controller: Controller, watching: float, quiet: float | None) -> Found:
+    if quiet is None:
+        raise BenchError("the restarted controller never came to rest")
+    return {
+        "watching_s": watching - controller.started,
+        "settled_s": max(quiet, watching) - controller.started,
+    }
+
+
+def _changed(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    names = sorted(before.keys() | after.keys())
+    return [name for name in names if before.get(name) != after.get(name)]
+
+
+def _run(command: list[str], what: str) -> str:
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C is for us, who then stop it
+    )
+    try:
+        with Progress(what) as progress:
+            while True:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    answer, errors = process.communicate(timeout=PROGRESS_SECONDS)
+                    break
+                progress.tell("")
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+    if process.returncode:
+        raise BenchError(f"{what} failed: {errors.strip()[-2000:]}")
+    return answer

@@ -1,0 +1,128 @@
+"""The bars: what each measure is to be."""
+
+from collections.abc import Iterator
+
+from phases import Found
+from report import Row
+
+# Bars that hold for a number of releases only.
+CPU_SECONDS = {100: 4.0, 1000: 30.0}
+PEAK_MEGABYTES = {100: 220.0, 1000: 300.0}
+TIMES_THE_FLOOR = 1.8
+REQUESTS_OVER_FLOOR = 10
+EDIT_MS = 150.0
+HOP_MS = 0.4
+# Less than one request for every twenty releases is the cluster's own, not ours.
+IDLE_PER_RELEASE = 0.05
+RESTART_SECONDS, RESTART_MEGABYTES = 15.0, 450.0
+
+
+def rows_of(found: Found) -> list[Row]:
+    """Judge what was found; what was not measured has no row."""
+    rows: list[Row] = []
+    if "install" in found:
+        rows += _install(found["install"], found.get("floor"), found["n"])
+        rows += _later(found, found["n"])
+    elif "floor" in found:
+        rows += _floor_alone(found["floor"])
+    if "restart" in found:
+        rows += _restart(found["populate"], found["restart"])
+    if "hop" in found:
+        rows += _hop(found["hop"])
+    return rows
+
+
+def _install(install: Found, floor: Found | None, count: int) -> Iterator[Row]:
+    base = floor or {}
+    ready, asked = base.get("ready_s"), base.get("requests_per_release")
+    yield Row(
+        f"all {count} ready",
+        install["ready_s"],
+        "s",
+        ready,
+        ready and ready * TIMES_THE_FLOOR,
+        digits=2,
+    )
+    yield Row(
+        "CPU, brain + engine",
+        install["cpu_s"],
+        "s",
+        base.get("cpu_s"),
+        CPU_SECONDS.get(count),
+        digits=2,
+    )
+    yield Row("CPU, brain", install["brain_cpu_s"], "s", digits=2)
+    yield Row("CPU, engine", install["engine_cpu_s"], "s", digits=2)
+    yield Row(
+        "peak memory, brain + engine",
+        install["peak_mb"],
+        "MB",
+        base.get("peak_rss_mb"),
+        PEAK_MEGABYTES.get(count),
+        digits=0,
+    )
+    yield Row("peak memory, brain", install["brain_peak_mb"], "MB", digits=0)
+    yield Row("peak memory, engine", install["engine_peak_mb"], "MB", digits=0)
+    yield Row(
+        "API requests per release, all causes",
+        install["requests_per_release"],
+        "requests",
+        asked,
+        asked and asked + REQUESTS_OVER_FLOOR,
+    )
+
+
+def _later(found: Found, count: int) -> Iterator[Row]:
+    idle, edit, gone, hooked = (found[key] for key in ("idle", "edit", "delete", "hooked"))
+    window = f"idle for {idle['seconds']:.0f} s"
+    yield Row(
+        f"{window}, API requests per release",
+        idle["requests"] / count,
+        "requests",
+        limit=IDLE_PER_RELEASE,
+        digits=2,
+    )
+    yield Row(f"{window}, CPU", idle["cpu_s"], "s", digits=2)
+    yield Row("an edit reaches the cluster, p50", edit["p50_ms"], "ms", limit=EDIT_MS, digits=0)
+    yield Row("an edit reaches the cluster, max", edit["max_ms"], "ms", digits=0)
+    yield Row("all deleted", gone["gone_s"], "s", digits=2)
+    yield Row("CPU of deleting", gone["cpu_s"], "s", digits=2)
+    yield Row(f"{hooked['releases']} with hooks ready", hooked["ready_s"], "s", digits=2)
+    yield Row(f"CPU of {hooked['releases']} with hooks", hooked["cpu_s"], "s", digits=2)
+
+
+def _floor_alone(floor: Found) -> Iterator[Row]:
+    yield Row("the floor: all ready", floor["ready_s"], "s", digits=2)
+    yield Row("the floor: CPU", floor["cpu_s"], "s", digits=2)
+    yield Row("the floor: peak memory", floor["peak_rss_mb"], "MB", digits=0)
+    yield Row("the floor: API requests per release", floor["requests_per_release"], "requests")
+
+
+def _restart(populate: Found, restart: Found) -> Iterator[Row]:
+    count = populate["releases"]
+    yield Row(f"{count} more ready", populate["ready_s"], "s", digits=2)
+    yield Row(f"CPU of {count} more", populate["cpu_s"], "s", limit=CPU_SECONDS.get(count))
+    yield Row(f"restart over {count}, settled", restart["settled_s"], "s", limit=RESTART_SECONDS)
+    yield Row(f"restart over {count}, CPU", restart["cpu_s"], "s", digits=2)
+    yield Row(
+        f"restart over {count}, peak memory",
+        restart["peak_mb"],
+        "MB",
+        limit=RESTART_MEGABYTES,
+        digits=0,
+    )
+    yield Row(f"restart over {count}, writes", restart["writes"], "requests", limit=0, digits=0)
+    yield Row(
+        f"restart over {count}, objects changed",
+        restart["objects_changed"],
+        "objects",
+        limit=0,
+        digits=0,
+    )
+
+
+def _hop(hop: Found) -> Iterator[Row]:
+    yield Row("a watch event, brain + engine", hop["event_ms"], "ms CPU", limit=HOP_MS, digits=3)
+    yield Row("a patch, brain + engine", hop["patch_ms"], "ms CPU", limit=HOP_MS, digits=3)
+    yield Row("a patch and its event, brain", hop["pair_brain_ms"], "ms CPU", digits=3)
+    yield Row("a patch and its event, engine", hop["pair_engine_ms"], "ms CPU", digits=3)

@@ -1,0 +1,167 @@
+"""Measure Pilothouse against the bare Helm SDK, each on a fresh cluster of its own.
+
+Prints a table, and JSON where asked. A missed bar is marked; it is a measurement, not a failure.
+"""
+
+import argparse
+import contextlib
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import phases
+import report
+from controller import running_controller
+from kube import BenchError, Kube
+from measure import say
+from releases import Bench
+from rows import rows_of
+
+from pilothouse import telemetry
+from pilothouse.dev import charts
+from pilothouse.dev.binaries import KubeBinaries, find_kube_binaries
+from pilothouse.dev.blocking import ClusterPool
+from pilothouse.dev.cluster import ClusterRequest, DevCluster
+from pilothouse.dev.settings import DevSettings
+from pilothouse.engine.process import locate
+from pilothouse.errors import PilothouseError
+from pilothouse.gobuild import GoBuildError, GoProgram, build
+
+HERE = Path(__file__).resolve().parent
+CHARTS = HERE / "charts"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to measure."""
+
+    count: int
+    restart: int
+    idle: float
+    hop: bool
+    skip_floor: bool
+    skip_main: bool
+    json: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where things run, and from which programs."""
+
+    directory: Path
+    binaries: KubeBinaries
+    settings: DevSettings
+
+
+def measure(asked: Asked, place: Place) -> phases.Found:
+    """Run all that was asked for."""
+    found: phases.Found = {"n": asked.count, "machine": report.machine()}
+    if not asked.skip_floor:
+        found["floor"] = measure_floor(asked, place)
+    if asked.hop:
+        found["hop"] = measure_hop(place)
+    if not asked.skip_main or asked.restart:
+        found |= measure_pilothouse(asked, place)
+    return found
+
+
+def measure_floor(asked: Asked, place: Place) -> phases.Found:
+    """Measure the bare SDK."""
+    program = GoProgram(name="bench-floor", module_dir=HERE / "floor", ldflags="-s -w")
+    built = build(program, place.settings.cache_root, say)
+    with fresh_cluster(place, "floor") as cluster:
+        kube = Kube(cluster.kubeconfig)
+        return phases.floor(kube, built, cluster.kubeconfig, CHARTS / "tiny", asked.count)
+
+
+def measure_hop(place: Place) -> phases.Found:
+    """Measure the engine hop."""
+    with fresh_cluster(place, "hop") as cluster:
+        command = [sys.executable, HERE / "hop.py", "--kubeconfig", cluster.kubeconfig]
+        return phases.hop([str(part) for part in command])
+
+
+def measure_pilothouse(asked: Asked, place: Place) -> phases.Found:
+    """Measure the controller: the main run, hooks, the restart."""
+    found: phases.Found = {}
+    with (
+        fresh_cluster(place, "pilothouse") as cluster,
+        charts.serve(place.directory / "charts") as repository,
+    ):
+        for chart in ("tiny", "hooked"):
+            repository.add(CHARTS / chart)
+        kube = Kube(cluster.kubeconfig)
+        with running_controller(cluster.kubeconfig, place.directory) as controller:
+            controller.until_watching()
+            bench = Bench(kube, controller, repository.url)
+            bench.prepare()
+            if not asked.skip_main:
+                found["install"] = phases.install(bench, asked.count)
+                found["idle"] = phases.idle(bench, asked.idle)
+                found["edit"] = phases.edit(bench, asked.count)
+                found["delete"] = phases.remove(bench, asked.count)
+                found["hooked"] = phases.hooked(bench)
+            if asked.restart:
+                found["populate"] = phases.populate(bench, asked.restart)
+        if asked.restart:
+            found["restart"] = phases.restart(kube, cluster.kubeconfig, place.directory)
+    return found
+
+
+@contextlib.contextmanager
+def fresh_cluster(place: Place, name: str) -> Iterator[DevCluster]:
+    """Run a cluster that nobody has used, for as long as the block lasts."""
+    pool = ClusterPool(place.binaries, lambda cluster, text: say(f"cluster {cluster}: {text}"))
+    try:
+        yield pool.start(ClusterRequest(name, place.directory / name, ephemeral=True))
+    finally:
+        say(f"cluster {name}: stopping")
+        pool.close()
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, print, and leave nothing running."""
+    asked = _parse(arguments)
+    # As for Ctrl-C: everything is stopped on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    telemetry.configure()
+    settings = DevSettings.from_environment()
+    try:
+        binaries = find_kube_binaries(settings, say)
+        locate()  # builds the engine, if need be, before anything is timed
+        with tempfile.TemporaryDirectory(prefix="pilothouse-bench-") as directory:
+            found = measure(asked, Place(Path(directory), binaries, settings))
+    except (BenchError, PilothouseError, GoBuildError) as error:
+        say(f"bench: {error}")
+        return 1
+    except KeyboardInterrupt:
+        say("bench: stopped")
+        return 130
+    rows = rows_of(found)
+    print(report.table(rows))
+    if asked.json:
+        report.write(asked.json, found, rows)
+    return 0
+
+
+def _parse(arguments: list[str]) -> Asked:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-n", type=int, default=100, dest="count", help="how many releases")
+    parser.add_argument(
+        "--restart", type=int, default=0, metavar="N", help="also restart the controller over N"
+    )
+    parser.add_argument("--idle", type=float, default=30.0, metavar="SECONDS", help="idle window")
+    parser.add_argument("--hop", action="store_true", help="also measure the engine hop")
+    parser.add_argument("--skip-floor", action="store_true", help="do not run the bare SDK")
+    parser.add_argument(
+        "--skip-main", action="store_true", help="only what --hop and --restart ask for"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write all numbers")
+    return Asked(**vars(parser.parse_args(arguments)))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,132 @@
+package supervise
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestCertificatesAreReusedUntilTheyExpire(t *testing.T) {
+	dir, now := t.TempDir(), time.Now()
+	first := mustEnsure(t, dir, now)
+	again := mustEnsure(t, dir, now.Add(30*24*time.Hour))
+	if !first["admin"].parsed.Equal(again["admin"].parsed) {
+		t.Error("a fresh certificate was replaced")
+	}
+	later := mustEnsure(t, dir, now.Add(certificateLife-renewBefore+time.Hour))
+	if first["admin"].parsed.Equal(later["admin"].parsed) {
+		t.Error("a certificate about to expire was kept")
+	}
+	if !first["ca"].parsed.Equal(later["ca"].parsed) {
+		t.Error("an authority that is still good was replaced")
+	}
+	much := mustEnsure(t, dir, now.Add(authorityLife))
+	if first["ca"].parsed.Equal(much["ca"].parsed) {
+		t.Error("an authority about to expire was kept")
+	}
+	if err := much["admin"].parsed.CheckSignatureFrom(much["ca"].parsed); err != nil {
+		t.Errorf("the new authority has not signed the certificates: %v", err)
+	}
+}
+
+func TestCertificatesSayWhoTheyAreFor(t *testing.T) {
+	all := mustEnsure(t, t.TempDir(), time.Now())
+	roots := x509.NewCertPool()
+	roots.AddCert(all["ca"].parsed)
+	for _, name := range []string{"127.0.0.1", "localhost", "kubernetes.default.svc", kubernetesServiceIP} {
+		if _, err := all["kube-apiserver"].parsed.Verify(x509.VerifyOptions{DNSName: name, Roots: roots}); err != nil {
+			t.Errorf("the server's certificate is not for %s: %v", name, err)
+		}
+	}
+	client := x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	if _, err := all["kube-apiserver"].parsed.Verify(client); err == nil {
+		t.Error("the server's certificate would do for a client")
+	}
+	if got := all["kube-scheduler"].parsed.Subject.Organization; len(got) > 0 {
+		t.Errorf("the scheduler is in %v", got)
+	}
+}
+
+func TestAKeyWithoutItsCertificateIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	mustEnsure(t, dir, time.Now())
+	other, err := os.ReadFile(filepath.Join(dir, "kwok.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As if the start had been killed between the two files.
+	if err := os.WriteFile(filepath.Join(dir, "admin.key"), other, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	admin := mustEnsure(t, dir, time.Now())["admin"]
+	if !admin.parsedKey.PublicKey.Equal(admin.parsed.PublicKey) {
+		t.Error("key and certificate do not belong together")
+	}
+}
+
+func TestExplain(t *testing.T) {
+	full := &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+	died := func(line string) error {
+		return &componentError{component: "etcd", reason: "exit status 2", tail: []string{"before", line}}
+	}
+	for name, row := range map[string]struct {
+		err  error
+		want string
+	}{
+		"full disk":             {fmt.Errorf("writing: %w", full), "the disk is full at /home/me: free some space and start again"},
+		"full disk for etcd":    {died("panic: write: no space left on device"), "etcd stopped because the disk is full at /home/me: free some space and start again"},
+		"port of a component":   {died("bind: address already in use"), "etcd stopped because its port is taken by another program: start again to get another one"},
+		"unknown end":           {died("boom"), "etcd stopped (exit status 2); the end of its log:\nbefore\nboom"},
+		"read-only file system": {syscall.EROFS, "cannot write to /home/me: read-only file system"},
+		"anything else":         {errors.New("else"), "else"},
+	} {
+		if got := explain(row.err, "/home/me").Error(); got != row.want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, row.want)
+		}
+	}
+}
+
+func TestPodsMayBeKeptFromStarting(t *testing.T) {
+	if !strings.Contains(stages(), neverStart) {
+		t.Error("KWOK's readiness stage changed its form: our expression is not in it")
+	}
+}
+
+func TestAPortIsReservedUntilItIsShared(t *testing.T) {
+	port, err := reservePort(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer port.close()
+	if _, err := reservePort(port.number, 0); err == nil {
+		t.Error("the same port was reserved twice")
+	}
+	if other, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port.number)); err == nil {
+		_ = other.Close()
+		t.Error("another program could listen on it")
+	}
+	next, err := reservePort(0, port.number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.close()
+	if next.number == port.number {
+		t.Error("a taken port was chosen because it was the last one")
+	}
+}
+
+func mustEnsure(t *testing.T, dir string, now time.Time) identities {
+	t.Helper()
+	all, err := ensureCertificates(dir, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
