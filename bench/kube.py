@@ -107,8 +107,9 @@ class Kube:
         accept: str = "application/json",
     ) -> Any:
         """Ask once; the answer decoded, or as text when it is no JSON."""
-        with self._lock:
-            self._own[method] += 1
+        if path.startswith("/api"):  # the server counts no others, such as /metrics
+            with self._lock:
+                self._own[method] += 1
         connection = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = self.connect(_REQUEST_SECONDS)

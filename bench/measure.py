@@ -128,8 +128,8 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._said != self._started:
+    def __exit__(self, failure: object, *_: object) -> None:
+        if failure is None and self._said != self._started:
             say(f"{self._what}: done, {time.monotonic() - self._started:.0f} s")
 
     def tell(self, how_far: str) -> None:

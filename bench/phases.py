@@ -59,20 +59,23 @@ def install(bench: Bench, count: int) -> Found:
     }
 
 
-def idle(bench: Bench, seconds: float) -> Found:
-    """Do nothing, and see who asks for what."""
-    before, used = bench.kube.requests_at_rest(), bench.controller.usage()
-    with Progress("idling") as progress:
-        progress.sleep(seconds)
-    requests, after = bench.kube.requests().since(before), bench.controller.usage().since(used)
-    kinds = requests.by_kind()
-    kinds["GET", ""] -= requests.own["GET"]  # the counters themselves
-    asked = Counter({kind: n for kind, n in kinds.items() if n > 0 and kind[0] != "WATCH"})
+def bare(kube: Kube, seconds: float) -> Counter[tuple[str, str]]:
+    """See who asks for what on a cluster that nobody uses: its own controllers poll."""
+    return _asked_while(kube, seconds, "watching the bare cluster")
+
+
+def idle(bench: Bench, seconds: float, on_bare: Counter[tuple[str, str]]) -> Found:
+    """Do nothing, and see who asks for what that nobody asked for on the bare cluster."""
+    used = bench.controller.usage()
+    asked = _asked_while(bench.kube, seconds, "idling")
+    after = bench.controller.usage().since(used)
+    extra = asked - on_bare
     return {
         "seconds": seconds,
-        "requests": asked.total(),
+        "extra_requests": extra.total(),
+        "extra_by_kind": readable(extra),
         "by_kind": readable(asked),
-        "watches_renewed": sum(n for kind, n in kinds.items() if kind[0] == "WATCH"),
+        "on_bare_cluster": readable(on_bare),
         "cpu_s": after.cpu_s,
         "brain_cpu_s": after.brain_cpu_s,
         "engine_cpu_s": after.engine_cpu_s,
@@ -160,6 +163,15 @@ def hop(command: list[str]) -> Found:
 def readable(kinds: Counter[tuple[str, str]]) -> dict[str, int]:
     """Return counts by one word each, the largest first."""
     return {f"{verb} {kind or '(no resource)'}": n for (verb, kind), n in kinds.most_common()}
+
+
+def _asked_while(kube: Kube, seconds: float, what: str) -> Counter[tuple[str, str]]:
+    before = kube.requests_at_rest()
+    with Progress(what) as progress:
+        progress.sleep(seconds)
+    asked = kube.requests().since(before).by_kind()
+    # Watches are renewed after minutes, by chance within the window or not.
+    return Counter({kind: n for kind, n in asked.items() if kind[0] != "WATCH"})
 
 
 def _settled(controller: Controller, watching: float, quiet: float | None) -> Found:

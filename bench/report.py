@@ -17,7 +17,7 @@ class Row:
     """One measure; without a limit it only informs."""
 
     measure: str
-    value: float
+    value: float | None
     unit: str
     floor: float | None = None
     limit: float | None = None
@@ -26,7 +26,7 @@ class Row:
     @property
     def within(self) -> bool | None:
         """Whether the bar is met; None when there is none."""
-        return None if self.limit is None else self.value <= self.limit
+        return None if self.limit is None or self.value is None else self.value <= self.limit
 
     def cells(self) -> tuple[str, ...]:
         """Return it as text."""

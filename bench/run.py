@@ -94,13 +94,14 @@ def measure_pilothouse(asked: Asked, place: Place) -> phases.Found:
         for chart in ("tiny", "hooked"):
             repository.add(CHARTS / chart)
         kube = Kube(cluster.kubeconfig)
+        on_bare = phases.bare(kube, 0 if asked.skip_main else asked.idle)
         with running_controller(cluster.kubeconfig, place.directory) as controller:
             controller.until_watching()
             bench = Bench(kube, controller, repository.url)
             bench.prepare()
             if not asked.skip_main:
                 found["install"] = phases.install(bench, asked.count)
-                found["idle"] = phases.idle(bench, asked.idle)
+                found["idle"] = phases.idle(bench, asked.idle, on_bare)
                 found["edit"] = phases.edit(bench, asked.count)
                 found["delete"] = phases.remove(bench, asked.count)
                 found["hooked"] = phases.hooked(bench)

@@ -37,7 +37,6 @@ func (c *cluster) apiServerArguments() []string {
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", c.port.number),
-		"--permit-port-sharing", // with our own reservation of the port
 		"--etcd-servers=unix://" + etcdSocket,
 		"--etcd-count-metric-poll-period=0",
 		"--tls-cert-file=" + certificates + "kube-apiserver.crt",

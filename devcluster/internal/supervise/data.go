@@ -18,17 +18,9 @@ func openData(home *home, ephemeral bool) (*dataDir, error) {
 	if !ephemeral {
 		return &dataDir{path: home.path("etcd")}, os.MkdirAll(home.path("etcd"), 0o700)
 	}
-	root := filepath.Join(memoryRoot(), fmt.Sprintf("pilothouse-dev-%d", os.Getuid()))
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, err
-	}
-	info, err := os.Lstat(root)
+	root, err := sharedRoot()
 	if err != nil {
 		return nil, err
-	}
-	// The parent is world-writable: somebody else may have made the directory first.
-	if owner, known := info.Sys().(*syscall.Stat_t); !info.IsDir() || !known || int(owner.Uid) != os.Getuid() {
-		return nil, fmt.Errorf("%s belongs to somebody else: remove it, or start without --ephemeral", root)
 	}
 	gate, err := waitForLock(filepath.Join(root, "gate"))
 	if err != nil {
@@ -53,6 +45,23 @@ func (d *dataDir) close() {
 		_ = os.RemoveAll(d.path)
 		_ = d.lock.Close()
 	}
+}
+
+// sharedRoot is a directory in memory that all supervisors of this user share.
+func sharedRoot() (string, error) {
+	root := filepath.Join(memoryRoot(), fmt.Sprintf("pilothouse-dev-%d", os.Getuid()))
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return "", err
+	}
+	info, err := os.Lstat(root)
+	if err != nil {
+		return "", err
+	}
+	// The parent is world-writable: somebody else may have made the directory first.
+	if owner, known := info.Sys().(*syscall.Stat_t); !info.IsDir() || !known || int(owner.Uid) != os.Getuid() {
+		return "", fmt.Errorf("%s belongs to somebody else: remove it", root)
+	}
+	return root, nil
 }
 
 // memoryRoot is the memory file system of Linux where there is one, else the temporary directory.

@@ -4,8 +4,6 @@ package supervise
 
 import "syscall"
 
-const soReusePort = syscall.SO_REUSEPORT
-
 // childAttributes puts a child out of reach of the terminal's Ctrl-C; only Linux can do more.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}

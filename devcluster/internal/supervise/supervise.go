@@ -189,7 +189,8 @@ func (c *cluster) start(ctx context.Context, family *family, report *reporter) e
 	if err := c.client.waitForAnswer(ctx); err != nil {
 		return err
 	}
-	// KWOK needs no bootstrapped role, so it can start while the API server makes those.
+	// The API server waits a second before it makes its roles. KWOK needs none; the others would give up
+	// on a busy machine if they started now.
 	report.progress("starting kwok")
 	if err := family.start("kwok", c.kwokArguments()); err != nil {
 		return err

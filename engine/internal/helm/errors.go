@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"helm.sh/helm/v4/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
@@ -90,8 +91,10 @@ func (e *waitError) fault() *fault.Error {
 
 var (
 	// The ways Helm and we name the object a request was about, before the API server's words.
-	inApply = regexp.MustCompile(`object [^/\s]*/(\S+) (?:\S+), Kind=(\w+)`)
+	inApply = regexp.MustCompile(`object [^/\s]*/(\S+) \S+, Kind=(\w+)`)
 	inHook  = regexp.MustCompile(`[Hh]ook (\S+) (\S+) failed`)
+	// How the API server names it: said once is enough.
+	itself = regexp.MustCompile(`^(?:[A-Z]\w*(?:\.[\w.-]+)? "[^"]*" is invalid: |failed to create typed (?:patch )?object \([^)]*\): )`)
 )
 
 // refusals gives the API server's answers in an error, each with the object it is about.
@@ -99,29 +102,17 @@ func (a *run) refusals(err error) *fault.Error {
 	var first *fault.Error
 	var messages []string
 	for _, branch := range branches(err) {
-		refused := fault.FromAPI(branch)
-		if refused.Kind == enginev1.Fault_UNKNOWN || refused.HTTPStatus == 0 && refused.Kind == enginev1.Fault_REJECTED {
-			continue
+		answer := fault.FromAPI(branch)
+		if answer.HTTPStatus == 0 && (answer.Kind == enginev1.Fault_UNKNOWN || answer.Kind == enginev1.Fault_REJECTED) {
+			continue // not an answer, nor the lack of one
 		}
-		message := refused.Message
-		if about := inApply.FindStringSubmatch(branch.Error()); about != nil {
-			if !strings.Contains(message, about[1]) {
-				message = fmt.Sprintf("%s %s: %s", about[2], about[1], message)
-			}
-			if about[2] == "Secret" {
-				message = withoutValues(message)
-			}
-		}
-		if about := inHook.FindStringSubmatch(branch.Error()); about != nil {
-			message = fmt.Sprintf("%s hook %s: %s", about[1], about[2], message)
-			if refused.Kind == enginev1.Fault_REJECTED {
-				refused.Kind = enginev1.Fault_HOOK
-			}
+		if answer.Kind == enginev1.Fault_UNKNOWN && strings.Contains(branch.Error(), "failed to create typed") {
+			answer.Kind = enginev1.Fault_REJECTED // a field of no schema: the API server calls it an internal error
 		}
 		if first == nil {
-			first = refused
+			first = answer
 		}
-		messages = append(messages, redact(message))
+		messages = append(messages, refusal(answer, branch))
 	}
 	if first == nil {
 		return nil
@@ -133,6 +124,29 @@ func (a *run) refusals(err error) *fault.Error {
 	out := fault.Wrap(first.Kind, err, "%s", strings.Join(messages, "; "))
 	out.HTTPStatus = first.HTTPStatus
 	return out
+}
+
+// refusal is one answer in words: which object, of which hook, and why.
+func refusal(answer *fault.Error, err error) string {
+	message := answer.Message
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Message != "" {
+		message = status.Status().Message
+	}
+	if about := inApply.FindStringSubmatch(err.Error()); about != nil {
+		doing := "applying"
+		if answer.Kind == enginev1.Fault_REJECTED {
+			doing = "the API server refused"
+		}
+		message = fmt.Sprintf("%s %s %s: %s", doing, about[2], about[1], itself.ReplaceAllString(message, ""))
+		if about[2] == "Secret" {
+			message = withoutValues(message)
+		}
+	}
+	if hook := inHook.FindStringSubmatch(err.Error()); hook != nil {
+		message = fmt.Sprintf("%s hook %s: %s", hook[1], inChart(hook[2]), message)
+	}
+	return redact(message)
 }
 
 // branches splits joined errors: an apply may be refused for several objects at once.

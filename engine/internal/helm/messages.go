@@ -14,6 +14,8 @@ var (
 	yamlError   = regexp.MustCompile(`YAML parse error on ([^:]+): (?:error (?:converting YAML to JSON|unmarshaling JSON)[^:]*: )?(?:yaml: )?(.*)`)
 	tplText     = regexp.MustCompile(`(?s)(cannot parse template|tpl function execution for) ".*?":`)
 	wholeObject = regexp.MustCompile(`(?s)(Object '(?:Kind|apiVersion)' is missing) in '.*?'`)
+	typedValue  = regexp.MustCompile(`got &value\.valueUnstructured\{.*?\}+`)
+	noKind      = regexp.MustCompile(`resource mapping not found for name: "([^"]*)" namespace: "[^"]*"(?: from "[^"]*")?:? no matches for kind "([^"]*)" in version "([^"]*)"(?: ensure CRDs are installed first)?`)
 	anyValue    = regexp.MustCompile(`(?:[Ii]nvalid value: )("(?:[^"\\]|\\.)*"|\S+)`)
 )
 
@@ -25,6 +27,7 @@ func redact(message string) string {
 	message = tplText.ReplaceAllString(message, "$1 its text:")
 	message = wholeObject.ReplaceAllString(message, "$1")
 	message = gotValue.ReplaceAllString(message, "the value $1")
+	message = typedValue.ReplaceAllString(message, "got something else")
 	return oneLine(message)
 }
 
@@ -43,7 +46,7 @@ func tidy(message string) string {
 	} {
 		message = strings.TrimPrefix(message, prefix)
 	}
-	return strings.ReplaceAll(message, `from "": `, "")
+	return noKind.ReplaceAllString(message, `no matches for kind "$2" in $3 (object $1): is its CRD missing?`)
 }
 
 // schemaMessage makes one sentence of the paths at which values violate a chart's schema.

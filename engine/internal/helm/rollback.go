@@ -17,8 +17,7 @@ func (a *run) rollback() error {
 		return err
 	} else if newest != nil && newest.status().IsPending() {
 		// Helm does not look, and would make a revision beside the one under way.
-		return fault.New(enginev1.Fault_BUSY, "another Helm operation on release %s/%s is in progress (revision %d is %s)",
-			a.request.GetNamespace(), a.request.GetName(), newest.revision, newest.status())
+		return a.inProgress(newest)
 	}
 	target, err := a.records.release(to)
 	if err != nil {
@@ -44,6 +43,12 @@ func (a *run) rollback() error {
 	}
 	a.notes = target.Info.Notes
 	return nil
+}
+
+// inProgress is told before Helm is asked, where Helm says something else or nothing.
+func (a *run) inProgress(pending *record) error {
+	return fault.New(enginev1.Fault_BUSY, "another Helm operation on release %s/%s is in progress: revision %d is %s",
+		a.request.GetNamespace(), a.request.GetName(), pending.revision, pending.status())
 }
 
 // shorten cuts to that many characters, since Helm refuses longer ones only here.

@@ -13,6 +13,9 @@ func (a *run) upgrade() error {
 	if err != nil {
 		return err
 	}
+	if newest != nil && newest.status().IsPending() {
+		return a.inProgress(newest)
+	}
 	chart, values, err := a.chartAndValues()
 	if err != nil {
 		return err

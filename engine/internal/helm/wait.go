@@ -31,6 +31,9 @@ const (
 	failed
 )
 
+// deleted is what a watch says of an object that goes.
+const deleted = "was deleted"
+
 // judge decides about one object, with a few words for the message if it is not done.
 type judge func(*unstructured.Unstructured) (verdict, string)
 
@@ -112,8 +115,11 @@ func (k *kubeClient) await(list []*resource.Info, timeout time.Duration, purpose
 // follow watches one object until the judge is satisfied.
 func (k *kubeClient) follow(ctx context.Context, info *resource.Info, decide judge) (verdict, string) {
 	client := k.objects(info)
-	last := "not seen yet"
+	last := "does not exist"
 	version := info.ResourceVersion
+	if seen, ok := info.Object.(*unstructured.Unstructured); ok {
+		_, last = decide(seen)
+	}
 	for {
 		if version == "" {
 			live, err := client.Get(ctx, info.Name, metav1.GetOptions{})
@@ -131,15 +137,12 @@ func (k *kubeClient) follow(ctx context.Context, info *resource.Info, decide jud
 			}
 		}
 		if version != "" {
-			v, why, ended := watchOne(ctx, client, info.Name, version, decide)
+			v, why := watchOne(ctx, client, info.Name, version, decide)
 			if v != pending {
 				return v, why
 			}
 			if why != "" {
 				last = why
-			}
-			if !ended {
-				version = ""
 			}
 		}
 		if !pause(ctx, time.Second) {
@@ -150,7 +153,7 @@ func (k *kubeClient) follow(ctx context.Context, info *resource.Info, decide jud
 }
 
 // watchOne judges each state a watch shows. It returns pending when the watch ends for whatever reason.
-func watchOne(ctx context.Context, client dynamic.ResourceInterface, name, version string, decide judge) (verdict, string, bool) {
+func watchOne(ctx context.Context, client dynamic.ResourceInterface, name, version string, decide judge) (verdict, string) {
 	seconds := int64(300)
 	events, err := client.Watch(ctx, metav1.ListOptions{
 		FieldSelector:   fields.OneTermEqualSelector("metadata.name", name).String(),
@@ -158,28 +161,28 @@ func watchOne(ctx context.Context, client dynamic.ResourceInterface, name, versi
 		TimeoutSeconds:  &seconds,
 	})
 	if err != nil {
-		return pending, "", false // forbidden, or an API without watches: ask again and again instead
+		return pending, "" // forbidden, or an API without watches: ask again and again instead
 	}
 	defer events.Stop()
 	last := ""
 	for event := range events.ResultChan() {
 		live, ok := event.Object.(*unstructured.Unstructured)
 		if !ok || event.Type == watch.Error {
-			return pending, last, false
+			return pending, last
 		}
 		if event.Type == watch.Deleted {
-			return pending, "was deleted", false
+			return pending, deleted
 		}
 		if event.Type == watch.Bookmark {
 			continue
 		}
 		v, why := decide(live)
 		if v != pending {
-			return v, why, true
+			return v, why
 		}
 		last = why
 	}
-	return pending, last, true
+	return pending, last
 }
 
 // followDeletion waits until an object is gone, or is another one of the same name.
@@ -199,8 +202,8 @@ func (k *kubeClient) followDeletion(ctx context.Context, info *resource.Info) (v
 				last = "is held by " + strings.Join(held, ", ")
 			}
 			gone := func(*unstructured.Unstructured) (verdict, string) { return pending, "" }
-			_, why, _ := watchOne(ctx, client, info.Name, live.GetResourceVersion(), gone)
-			if why == "was deleted" {
+			_, why := watchOne(ctx, client, info.Name, live.GetResourceVersion(), gone)
+			if why == deleted {
 				return done, ""
 			}
 		case ctx.Err() == nil:

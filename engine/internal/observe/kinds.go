@@ -88,7 +88,7 @@ func (m *model) blind(gvk schema.GroupVersionKind, unknown bool) {
 	if k == nil {
 		return
 	}
-	k.blind, k.unknown = true, unknown
+	k.blind, k.unknown, k.ready = true, unknown, false
 	clear(k.objects)
 	for _, ones := range k.members {
 		for _, one := range ones {
@@ -126,7 +126,11 @@ func (m *model) unknownKinds() []schema.GroupVersionKind {
 	return out
 }
 
+// becomeReady looks for the members that are not among the first objects shown; later ones are noticed as they go.
 func (m *model) becomeReady(k *kind) {
+	if k.ready {
+		return
+	}
 	k.ready = true
 	for _, ones := range k.members {
 		for _, one := range ones {

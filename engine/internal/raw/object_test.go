@@ -39,9 +39,9 @@ func TestRead(t *testing.T) {
 
 func TestWithKind(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"metadata":{"name":"n"}}`:          `{"apiVersion":"v1","kind":"A","metadata":{"name":"n"}}`,
+		`{"metadata":{"name":"n"}}`:           `{"apiVersion":"v1","kind":"A","metadata":{"name":"n"}}`,
 		`{"kind":"B","spec":{"kind":"none"}}`: `{"kind":"B","spec":{"kind":"none"}}`,
-		` { }`:                               `{"apiVersion":"v1","kind":"A"}`,
+		` { }`:                                `{"apiVersion":"v1","kind":"A"}`,
 	} {
 		if got := string(withKind([]byte(text), "v1", "A")); got != want {
 			t.Errorf("%s became %s, want %s", text, got, want)

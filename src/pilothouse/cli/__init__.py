@@ -28,6 +28,13 @@ def main() -> None:
     except PilothouseError as error:
         print(f"pilothouse: {error.message}", file=sys.stderr)
         sys.exit(1)
+    except ExceptionGroup as group:
+        ours, others = group.split(PilothouseError)
+        if ours is None or others is not None:
+            raise
+        for one in ours.exceptions:
+            print(f"pilothouse: {one}", file=sys.stderr)
+        sys.exit(1)
 
 
 __all__ = ["LazyGroup", "cli", "main"]

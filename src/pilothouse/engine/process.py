@@ -85,12 +85,13 @@ class EngineProcess:
         self._current = asyncio.get_running_loop().create_future()
         # The future may never be awaited; its exception must not be reported as forgotten.
         self._current.add_done_callback(lambda done: done.cancelled() or done.exception())
-        async with asyncio.TaskGroup() as tasks:
-            keeper = tasks.create_task(self._keep(), name="engine keeper")
-            try:
-                yield self
-            finally:
-                keeper.cancel()
+        keeper = asyncio.create_task(self._keep(), name="engine keeper")
+        # Not a TaskGroup: that would wrap the caller's own errors into groups.
+        try:
+            yield self
+        finally:
+            keeper.cancel()
+            await asyncio.wait({keeper})
 
     async def current(self) -> Incarnation:
         """Return the living engine, waiting for it to be restarted if need be."""
@@ -112,6 +113,11 @@ class EngineProcess:
                     self._current.set_exception(lost)
                     return
                 log.warning("engine died", error=lost.message, restart_in=pause)
+            except Exception as error:
+                log.exception("the engine's keeper failed")
+                if self._current and not self._current.done():
+                    self._current.set_exception(error)
+                return
             finally:
                 self._expect_next()
             if loop.time() - began > HEALTHY_SECONDS:
@@ -142,22 +148,22 @@ class EngineProcess:
                 # A terminal's Ctrl-C goes to the brain, which stops the engine when it is ready.
                 start_new_session=True,
             )
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._drain(process), name="engine stderr")
-                try:
-                    await self._serve(process, socket)
-                finally:
-                    await _stop(process)
-        except ExceptionGroup as group:
-            lost = group.subgroup(EngineLost)
-            if lost is None:
-                raise
-            raise lost.exceptions[0] from None
+            drain = asyncio.create_task(self._drain(process), name="engine stderr")
+            try:
+                what = await self._serve(process, socket)
+            finally:
+                await _stop(process)
+                # Its last words are the explanation: they must be read before it is told.
+                await asyncio.wait({drain})
+            raise EngineLost(self._epitaph(what))
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
-    async def _serve(self, process: asyncio.subprocess.Process, socket: Path) -> None:
-        version = await self._handshake(process)
+    async def _serve(self, process: asyncio.subprocess.Process, socket: Path) -> str:
+        """Offer one engine for as long as it lives; return why it does not any more."""
+        version, failure = await self._handshake(process)
+        if failure:
+            return failure
         channel = grpc.aio.insecure_channel(
             f"unix:{socket}",
             options=[
@@ -174,26 +180,23 @@ class EngineProcess:
             code = await process.wait()
         finally:
             await channel.close(grace=None)
-        raise EngineLost(self._epitaph(f"the engine ended with code {code}"))
+        return f"the engine ended with code {code}"
 
-    async def _handshake(self, process: asyncio.subprocess.Process) -> str:
+    async def _handshake(self, process: asyncio.subprocess.Process) -> tuple[str, str]:
+        """Return the engine's version, or else why it is not one of ours."""
         assert process.stdout is not None
         try:
             async with asyncio.timeout(HANDSHAKE_SECONDS):
                 line = await process.stdout.readline()
         except TimeoutError:
-            raise EngineLost(self._epitaph("the engine did not say hello")) from None
+            return "", "the engine did not say hello"
         try:
             hello = json.loads(line)
         except ValueError:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(STOP_SECONDS):
-                    await process.wait()
-            raise EngineLost(self._epitaph("the engine did not start")) from None
+            return "", "the engine did not start"
         if hello.get("contract") != CONTRACT:
-            msg = f"the engine speaks contract {hello.get('contract')}, this is {CONTRACT}"
-            raise EngineLost(msg)
-        return str(hello.get("version", ""))
+            return "", f"the engine speaks contract {hello.get('contract')}, this is {CONTRACT}"
+        return str(hello.get("version", "")), ""
 
     async def _drain(self, process: asyncio.subprocess.Process) -> None:
         """Read stderr to its end: a full pipe would stop the engine."""

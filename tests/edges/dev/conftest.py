@@ -3,7 +3,6 @@
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -120,7 +119,3 @@ def _session(pid: int) -> int | None:
         return os.getsid(pid)
     except ProcessLookupError:
         return None
-
-
-def kill(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)

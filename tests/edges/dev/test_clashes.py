@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pilothouse.dev.binaries import KubeBinaries, find_kube_binaries
-from pilothouse.dev.cluster import ClusterRequest, running_cluster
+from pilothouse.dev.cluster import ClusterRequest, DevCluster, running_cluster
 from pilothouse.dev.errors import DevClusterError
 from pilothouse.dev.fleet import fleet_names
 from pilothouse.dev.settings import DevSettings
@@ -29,14 +29,13 @@ async def test_a_port_that_is_taken(tmp_path: Path, kube_binaries: KubeBinaries)
     )
 
 
-async def test_a_directory_in_use(tmp_path: Path, kube_binaries: KubeBinaries) -> None:
-    request = ClusterRequest("one", tmp_path / "one", ephemeral=True)
-    async with running_cluster(request, kube_binaries, lambda _name, _text: None) as cluster:
-        message = await refusal(request, kube_binaries)
+async def test_a_directory_in_use(hub: DevCluster, kube_binaries: KubeBinaries) -> None:
+    message = await refusal(ClusterRequest("one", hub.directory, ephemeral=True), kube_binaries)
     assert message == (
-        f"cluster one: {tmp_path / 'one'} is in use by the cluster with process id {cluster.pid}: "
+        f"cluster one: {hub.directory} is in use by the cluster with process id {hub.pid}: "
         "stop that one first, or choose another name"
     )
+    assert hub.kubectl("get", "nodes", "-o", "name") == "node/node-1\n"
 
 
 async def test_a_directory_of_something_else(tmp_path: Path, kube_binaries: KubeBinaries) -> None:

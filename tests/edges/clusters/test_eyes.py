@@ -1,0 +1,105 @@
+"""Sights come twice, late and out of order; what is known never goes back in time."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from make import record
+
+from pilothouse.clusters.eyes import Eyes
+from pilothouse.core.desired import ReleaseName
+from pilothouse.core.observed import Health, ObjectRef, ObjectState
+from pilothouse.core.outcome import Fault, Outcome
+from pilothouse.faults import FaultKind
+from pilothouse.ports import ObjectsChange, RecordChange, Sighting
+
+SHOP = ReleaseName("web", "shop")
+
+
+class Watched(Eyes):
+    """Eyes that count whom they woke."""
+
+    def __init__(self) -> None:
+        self.woken: list[ReleaseName] = []
+        self.all_woken = 0
+        super().__init__(self.woken.append, self._all)
+
+    def _all(self) -> None:
+        self.all_woken += 1
+
+    def see(self, *records, gone: bool = False) -> None:
+        self.take(Sighting(records=tuple(RecordChange(SHOP, one, gone=gone) for one in records)))
+
+
+def state(name: str, health: Health) -> ObjectState:
+    return ObjectState(ObjectRef("v1", "Pod", "web", name), health)
+
+
+def test_a_late_sight_of_a_pending_record_is_dropped() -> None:
+    eyes = Watched()
+    pending, done = record(1, "pending-install", "d"), record(1, "deployed", "d")
+    eyes.learn(SHOP, Outcome(record=done), removed=False)
+    eyes.see(pending)
+    assert eyes.newest(SHOP) == done
+    assert not eyes.woken
+
+
+@given(st.permutations(["pending-install", "deployed", "superseded"]))
+def test_the_order_of_sights_does_not_matter(order) -> None:
+    eyes = Watched()
+    for status in order:
+        eyes.see(record(1, status, "d"))
+    seen = eyes.newest(SHOP)
+    assert seen
+    assert seen.status == "superseded"
+
+
+def test_a_removed_record_does_not_come_back() -> None:
+    eyes = Watched()
+    eyes.see(record(1, "deployed", "d"))
+    eyes.learn(SHOP, Outcome(), removed=True)
+    eyes.see(record(1, "uninstalling", "d"))
+    assert eyes.newest(SHOP) is None
+
+
+def test_a_new_record_under_an_old_number_counts() -> None:
+    eyes = Watched()
+    eyes.see(record(1, "deployed", "d", uid="first"))
+    eyes.learn(SHOP, Outcome(), removed=True)
+    eyes.see(record(1, "pending-install", "e", uid="second"))
+    seen = eyes.newest(SHOP)
+    assert seen
+    assert seen.uid == "second"
+
+
+def test_objects_are_counted_by_change() -> None:
+    eyes = Watched()
+    everything = (state("a", Health.CURRENT), state("b", Health.IN_PROGRESS))
+    eyes.take(Sighting(objects=(ObjectsChange(SHOP, 1, complete=True, states=everything),)))
+    objects = eyes.objects_of(SHOP)
+    assert objects
+    assert objects.summary == "1/2"
+    better = (state("b", Health.CURRENT),)
+    eyes.take(Sighting(objects=(ObjectsChange(SHOP, 1, complete=False, states=better),)))
+    objects = eyes.objects_of(SHOP)
+    assert objects
+    assert objects.ready
+    stale = (state("a", Health.FAILED),)
+    eyes.take(Sighting(objects=(ObjectsChange(SHOP, 2, complete=False, states=stale),)))
+    assert eyes.objects_of(SHOP) == objects, (
+        "a change of a revision nobody told of whole is not used"
+    )
+
+
+def test_nothing_new_wakes_nobody() -> None:
+    eyes = Watched()
+    eyes.see(record(1, "deployed", "d"))
+    eyes.see(record(1, "deployed", "d"))
+    assert eyes.woken == [SHOP]
+
+
+def test_a_fault_wakes_everyone_and_so_does_its_end() -> None:
+    eyes = Watched()
+    eyes.take(Sighting(fault=Fault(FaultKind.UNREACHABLE, "no route")))
+    assert eyes.fault
+    eyes.take(Sighting(recovered=True))
+    assert eyes.fault is None
+    assert eyes.all_woken == 2

@@ -1,0 +1,104 @@
+"""The engine is started, replaced when it dies, and never outlives its brain."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import stat
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from pilothouse.engine.client import EngineClient
+from pilothouse.engine.process import EngineProcess, locate
+from pilothouse.errors import EngineLost, PilothouseError
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+async def until(condition) -> None:
+    async with asyncio.timeout(15):
+        while not condition():  # noqa: ASYNC110 - another process has no Event to offer
+            await asyncio.sleep(0.02)
+
+
+async def test_it_says_hello(engine: EngineClient) -> None:
+    hello = await engine.hello()
+    assert hello.contract == 1
+    assert hello.helm_version.startswith("v4.3")
+
+
+async def test_a_killed_engine_is_replaced_by_another(process: EngineProcess) -> None:
+    first = await process.current()
+    os.kill(first.pid, signal.SIGKILL)
+    await until(lambda: not alive(first.pid))
+    with contextlib.suppress(EngineLost):
+        await EngineClient(process).hello()  # may still reach for the dead one
+    async with asyncio.timeout(15):
+        assert (await EngineClient(process).hello()).contract == 1
+    second = await process.current()
+    assert second.number == first.number + 1
+
+
+async def test_a_call_under_way_ends_as_engine_lost(process: EngineProcess, engine, at) -> None:
+    from pilothouse.api.kinds import NAMESPACE
+
+    batches = engine.watch(at, NAMESPACE)
+    await anext(batches)
+    os.kill((await process.current()).pid, signal.SIGKILL)
+    with pytest.raises(EngineLost):
+        async for _ in batches:
+            pass
+
+
+async def test_it_ends_with_its_brain(tmp_path: Path) -> None:
+    """SIGKILL gives the brain no chance to clean up; the engine notices by itself."""
+    brain = textwrap.dedent(f"""
+        import asyncio
+        from pathlib import Path
+        from pilothouse.engine.process import EngineProcess, locate
+        async def main():
+            async with EngineProcess(locate(), Path({str(tmp_path)!r})).running() as engine:
+                print((await engine.current()).pid, flush=True)
+                await asyncio.sleep(60)
+        asyncio.run(main())
+    """)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", brain, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout
+    pid = int(await process.stdout.readline())
+    assert alive(pid)
+    process.kill()
+    await process.wait()
+    await until(lambda: not alive(pid))
+
+
+async def test_a_program_that_is_no_engine_is_told_apart(tmp_path: Path) -> None:
+    impostor = tmp_path / "impostor"
+    impostor.write_text("#!/bin/sh\necho 'no such flag' >&2\nexit 3\n")
+    impostor.chmod(0o755)
+    async with EngineProcess(impostor, tmp_path).running() as engine:
+        with pytest.raises(EngineLost, match="did not start: no such flag"):
+            await engine.current()
+
+
+async def test_the_socket_is_private(process: EngineProcess) -> None:
+    pid = (await process.current()).pid
+    arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    socket = Path(arguments[arguments.index(b"--socket") + 1].decode())
+    assert stat.S_IMODE(socket.stat().st_mode) == 0o600
+    assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
+
+
+def test_a_wrong_path_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PILOTHOUSE_ENGINE", "/no/such/engine")
+    with pytest.raises(PilothouseError, match="PILOTHOUSE_ENGINE names /no/such/engine"):
+        locate()
