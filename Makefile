@@ -28,13 +28,16 @@ check: $(INSTALLED) ## Lint, types, import layers, generated files
 	@$(VENV)/bin/lint-imports --no-logo
 	@$(GO) engine fmt-check
 	@$(GO) engine vet ./...
+	@$(GO) engine vet -tags live ./internal/helm
 	@$(GO) engine tool staticcheck ./...
 	@$(GO) devcluster fmt-check
 	@$(GO) devcluster vet ./...
+	@$(GO) bench/floor fmt-check
+	@$(GO) bench/floor vet ./...
 	@$(PY) scripts/gen.py --check
 
-bench: $(INSTALLED) ## Measure 100 releases against the bare Helm SDK (N=..., RESTART=1000)
-	@$(PY) bench/run.py $(if $(N),-n $(N)) $(if $(RESTART),--restart $(RESTART))
+bench: $(INSTALLED) ## Measure 100 releases against the bare Helm SDK (N=..., RESTART=1000, ARGS=--hop)
+	@$(PY) bench/run.py $(if $(N),-n $(N)) $(if $(RESTART),--restart $(RESTART)) $(ARGS)
 
 gen: $(INSTALLED) ## Generate the contract's code and the CRDs
 	@$(PY) scripts/gen.py

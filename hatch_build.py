@@ -59,3 +59,6 @@ class EngineBuildHook(BuildHookInterface):  # type: ignore[type-arg] # generic o
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["tag"] = f"py3-none-{platform}"
         build_data["force_include"][str(place)] = "pilothouse/engine/bin/pilothouse-engine"
+        # `pilothouse dev` builds the control plane, and helm, from these sources.
+        for source in ("devcluster", "engine/go.mod", "engine/go.sum"):
+            build_data["force_include"][str(root / source)] = f"pilothouse/go/{source}"

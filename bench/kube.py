@@ -9,7 +9,9 @@ import http.client
 import json
 import queue
 import re
+import socket
 import ssl
+import sys
 import tempfile
 import threading
 import time
@@ -165,29 +167,28 @@ class Kube:
     @contextlib.contextmanager
     def watching(self, path: str) -> Iterator["Watch"]:
         """Follow a collection: all that is there, then every change."""
-        watch = Watch(self.connect(None), path)
+        watch = Watch(self, path)
         try:
             yield watch
         finally:
             watch.close()
             with self._lock:
-                self._own["WATCH"] += 1
+                self._own["WATCH"] += watch.opened
 
 
 class Watch:
     """One watch, read by a thread, so that the moments are those of arrival."""
 
-    def __init__(self, connection: http.client.HTTPSConnection, path: str) -> None:
-        self._connection = connection
-        self._path = path
+    def __init__(self, kube: Kube, path: str) -> None:
+        self.opened = 0
+        self._kube, self._path = kube, path
         self._arrived: queue.SimpleQueue[Seen | None] = queue.SimpleQueue()
-        joint = "&" if "?" in path else "?"
-        connection.request("GET", f"{path}{joint}watch=1&allowWatchBookmarks=false")
-        # A response that must last takes the socket with it; closing needs it.
-        self._socket = connection.sock
-        self._response = connection.getresponse()
-        if self._response.status >= _BAD_REQUEST:
-            raise BenchError(f"watch {path}: {self._response.status}")
+        self._closed = False
+        listed = kube.request("GET", path)
+        self._version = listed["metadata"]["resourceVersion"]
+        for item in listed["items"]:
+            self._arrived.put(Seen(time.monotonic(), "ADDED", item))
+        self._open()
         self._thread = threading.Thread(target=self._read, name=f"watch {path}", daemon=True)
         self._thread.start()
 
@@ -201,24 +202,46 @@ class Watch:
             raise BenchError(f"the watch of {self._path} ended")
         return seen
 
-    def skip(self, quiet: float) -> None:
-        """Drop events until none has come for a while."""
-        while self.next(quiet):
-            pass
-
     def close(self) -> None:
         """End the watch."""
+        self._closed = True
         with contextlib.suppress(OSError):
-            self._socket.shutdown(2)
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join(timeout=5)
         self._connection.close()
 
+    def _open(self) -> None:
+        self._connection = self._kube.connect(None)
+        self._connection.request("GET", f"{self._path}?watch=1&resourceVersion={self._version}")
+        self.opened += 1
+        # Reading the response may take the socket away from the connection; closing needs it.
+        self._socket = self._connection.sock
+        self._response = self._connection.getresponse()
+        if self._response.status >= _BAD_REQUEST:
+            raise BenchError(f"watch {self._path}: {self._response.status}")
+
     def _read(self) -> None:
-        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
-            while line := self._response.readline():
-                moment, event = time.monotonic(), json.loads(line)
-                self._arrived.put(Seen(moment, event["type"], event["object"]))
-        self._arrived.put(None)
+        try:
+            while not self._closed:
+                with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+                    self._read_to_end()
+                # On a busy machine the API server drops a watcher that is slow: go on after the last event.
+                self._connection.close()
+                if not self._closed:
+                    self._open()
+        except (BenchError, OSError, http.client.HTTPException) as error:
+            if not self._closed:
+                print(f"the watch of {self._path} ended: {error}", file=sys.stderr)
+        finally:
+            self._arrived.put(None)
+
+    def _read_to_end(self) -> None:
+        while line := self._response.readline():
+            moment, event = time.monotonic(), json.loads(line)
+            if event["type"] == "ERROR":
+                raise BenchError(event["object"].get("message", "no reason given"))
+            self._version = event["object"]["metadata"]["resourceVersion"]
+            self._arrived.put(Seen(moment, event["type"], event["object"]))
 
 
 def in_parallel(call: Callable[[Any], object], arguments: Iterable[Any]) -> None:

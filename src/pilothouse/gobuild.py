@@ -255,7 +255,7 @@ def _compile(program: GoProgram, go: Go, target: Path, output: IO[bytes], report
     environment = {
         **os.environ,
         "CGO_ENABLED": "0",
-        "GOFLAGS": "-trimpath",
+        "GOFLAGS": "-trimpath -buildvcs=false",  # the result depends on sources alone
         "GOTOOLCHAIN": "local",
         "GOWORK": "off",
     }

@@ -165,7 +165,7 @@ func TestHandles(t *testing.T) {
 	if one.Inventories != jane.Inventories {
 		t.Fatal("inventories are the cluster's, not the identity's")
 	}
-	if one.Config() == one.Config() || one.Config().BearerToken != "" {
+	if mine, yours := one.Config(), one.Config(); mine == yours || mine.BearerToken != "" {
 		t.Fatal("a config is the caller's own and carries no secret")
 	}
 	if _, err := registry.Get("nope"); !fault.Is(err, enginev1.Fault_UNKNOWN_CLUSTER) {

@@ -3,6 +3,7 @@ package helm
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -62,6 +63,7 @@ func schemaMessage(text string) (string, bool) {
 		}
 		points = append(points, fmt.Sprintf("%s: %s", at, redact(found[2])))
 	}
+	slices.Sort(points) // the validator walks a map: the same violation must make the same message
 	if len(points) == 0 {
 		_, detail, _ := strings.Cut(text, "\n")
 		points = []string{redact(detail)}

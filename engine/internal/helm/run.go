@@ -29,7 +29,13 @@ type Runner struct {
 	Charts *chart.Store
 
 	mutex sync.Mutex
-	busy  map[claim]bool
+	busy  map[claim]*holder
+}
+
+// holder is the action that has a release.
+type holder struct {
+	caller context.Context
+	done   chan struct{}
 }
 
 // claim names a Helm release, whoever asks for it: handles differ by identity, the server does not.
@@ -37,7 +43,7 @@ type claim struct{ server, namespace, name string }
 
 // NewRunner makes a runner that takes its charts from that store.
 func NewRunner(charts *chart.Store) *Runner {
-	return &Runner{Charts: charts, busy: map[claim]bool{}}
+	return &Runner{Charts: charts, busy: map[claim]*holder{}}
 }
 
 // run is one action under way.
@@ -70,7 +76,7 @@ func (r *Runner) Run(ctx context.Context, c *cluster.Cluster, request *enginev1.
 		}
 	}
 	key := claim{c.Server, request.GetNamespace(), request.GetName()}
-	if !r.take(key) {
+	if !r.take(ctx, key) {
 		return &enginev1.Outcome{Fault: fault.New(enginev1.Fault_BUSY,
 			"another action on release %s/%s is under way", key.namespace, key.name).Proto()}, nil
 	}
@@ -152,19 +158,33 @@ func (a *run) strategy() kube.WaitStrategy {
 	return kube.HookOnlyStrategy
 }
 
-func (r *Runner) take(key claim) bool {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.busy[key] {
-		return false
+// take claims a release. An action whose caller has left is about to end, so the next one waits for it; any
+// other holder means busy.
+func (r *Runner) take(ctx context.Context, key claim) bool {
+	for {
+		r.mutex.Lock()
+		held := r.busy[key]
+		if held == nil {
+			r.busy[key] = &holder{caller: ctx, done: make(chan struct{})}
+			r.mutex.Unlock()
+			return true
+		}
+		r.mutex.Unlock()
+		if held.caller.Err() == nil {
+			return false
+		}
+		select {
+		case <-held.done:
+		case <-ctx.Done():
+			return false
+		}
 	}
-	r.busy[key] = true
-	return true
 }
 
 func (r *Runner) free(key claim) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
+	close(r.busy[key].done)
 	delete(r.busy, key)
 }
 

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -45,7 +45,7 @@ func TargetOf(resource *enginev1.Resource, namespace string, metadataOnly bool) 
 
 func segments(names ...string) error {
 	for _, name := range names {
-		if problems := path.IsValidPathSegmentName(name); len(problems) > 0 {
+		if problems := content.IsPathSegmentName(name); len(problems) > 0 {
 			return fault.New(enginev1.Fault_INVALID, "%q cannot be part of a request's path: %s", name, problems[0])
 		}
 	}

@@ -1,0 +1,77 @@
+"""Waiting costs nothing, and a newer spec wins over it."""
+
+import time
+
+from stage import Stage, conditions, eventually, history
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ .Release.Name }}
+spec:
+  selector: {matchLabels: {app: {{ .Release.Name }}}}
+  template:
+    metadata:
+      labels: {app: {{ .Release.Name }}}
+      annotations: {dev.pilothouse.dev/pod: {{ .Values.pod }}}
+    spec:
+      containers: [{name: main, image: registry.example/none}]
+"""
+HOOK = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{ .Release.Name }}
+  annotations: {helm.sh/hook: pre-install}
+spec:
+  backoffLimit: 0
+  template:
+    metadata:
+      annotations: {dev.pilothouse.dev/pod: {{ .Values.pod }}}
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: registry.example/none}]
+"""
+
+
+def test_a_newer_spec_ends_the_wait_for_an_older_one(stage: Stage, hub, helm4, namespace) -> None:
+    stage.chart("patient", {"all.yaml": DEPLOYMENT})
+    stage.release("eager", "patient", namespace, {"pod": "pending"}, wait=True, waitTimeout="5m")
+    eventually(
+        lambda: "eager" in hub.kubectl("get", "deployments", "-n", namespace, "-o", "name"),
+        what="the first spec applied",
+    )
+    began = time.monotonic()
+    stage.release("eager", "patient", namespace, {"pod": "running"}, wait=True, waitTimeout="5m")
+    stage.wait("eager", "Ready", seconds=30)
+    assert time.monotonic() - began < 30
+    assert history(helm4, hub, namespace, "eager")[-1]["status"] == "deployed"
+
+
+def test_a_wait_that_runs_out_names_what_was_not_ready(stage: Stage, namespace) -> None:
+    stage.chart("stuck", {"all.yaml": DEPLOYMENT})
+    stage.release("slow", "stuck", namespace, {"pod": "pending"}, wait=True, waitTimeout="2s")
+    message = stage.refused("slow", "TimedOut")
+    assert "Deployment" in message
+    assert "slow" in message
+
+
+def test_a_release_that_waits_delays_nobody(stage: Stage, namespace) -> None:
+    stage.chart("hooked", {"hook.yaml": HOOK})
+    crowd = [f"waits-{number}" for number in range(25)]
+    for name in crowd:
+        stage.release(name, "hooked", namespace, {"pod": "pending"}, waitTimeout="3m")
+    for name in crowd:
+        eventually(lambda name=name: conditions(stage.get(name)).get("Ready"))
+    began = time.monotonic()
+    stage.release("overtakes", "hello", namespace)
+    stage.wait("overtakes", "Ready", seconds=20)
+    assert time.monotonic() - began < 20
+
+
+def test_a_hook_that_fails_says_so(stage: Stage, hub, namespace) -> None:
+    stage.chart("unlucky", {"hook.yaml": HOOK})
+    stage.release("hookless", "unlucky", namespace, {"pod": "failed"}, waitTimeout="60s")
+    message = stage.refused("hookless", "HookFailed")
+    assert "Job" in message
