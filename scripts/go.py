@@ -25,7 +25,9 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--available"]:
         return 0
     module, *rest = arguments
-    environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
+    # The flags of gobuild, so that vet and tests reuse what a build has compiled, and the other way round.
+    flags = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": gobuild.GOFLAGS}
+    environment = {**os.environ, **flags}
     if rest == ["fmt-check"]:
         gofmt = go.path.resolve().parent / "gofmt"
         done = subprocess.run(

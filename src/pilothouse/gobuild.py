@@ -27,6 +27,7 @@ from typing import IO
 Report = Callable[[str], None]
 
 MINIMUM_GO = (1, 26)
+GOFLAGS = "-trimpath -buildvcs=false"  # the result depends on sources alone
 KEPT_ENTRIES = 3
 REPORT_SECONDS = 5.0
 OUTPUT_TAIL_LINES = 20
@@ -255,7 +256,7 @@ def _compile(program: GoProgram, go: Go, target: Path, output: IO[bytes], report
     environment = {
         **os.environ,
         "CGO_ENABLED": "0",
-        "GOFLAGS": "-trimpath -buildvcs=false",  # the result depends on sources alone
+        "GOFLAGS": GOFLAGS,
         "GOTOOLCHAIN": "local",
         "GOWORK": "off",
     }

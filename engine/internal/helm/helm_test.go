@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	rcommon "helm.sh/helm/v4/pkg/release/common"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,8 +18,6 @@ import (
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 )
-
-func statusOf(text string) rcommon.Status { return rcommon.Status(text) }
 
 // pack makes a chart named demo of those files.
 func pack(t *testing.T, files map[string]string) []byte {

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
+
+	rcommon "helm.sh/helm/v4/pkg/release/common"
 )
 
 func TestLiveLife(t *testing.T) {
@@ -157,7 +159,7 @@ func TestLiveUnlockAndPatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rel.Info.Status = statusOf(status)
+		rel.Info.Status = rcommon.Status(status)
 		if err := a.records.Update(recordName(name, revision), rel); err != nil {
 			t.Fatal(err)
 		}

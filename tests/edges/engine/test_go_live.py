@@ -16,6 +16,7 @@ def test_helm_verbs_on_a_cluster(hub, dev_report) -> None:
         **os.environ,
         "CGO_ENABLED": "0",
         "GOTOOLCHAIN": "local",
+        "GOFLAGS": gobuild.GOFLAGS,
         "PILOTHOUSE_TEST_KUBECONFIG": str(hub.kubeconfig),
         "PILOTHOUSE_TEST_HELM": str(find_helm4(DevSettings.from_environment(), dev_report)),
     }
