@@ -24,12 +24,13 @@ class Credentials:
     # Given by the operator, so exec plugins and file paths in it are allowed.
     trusted: bool = False
     context: str = ""
+    # A name for these credentials that gives nothing away; computed once, since every call asks for it.
+    fingerprint: str = field(init=False, default="")
 
-    @property
-    def fingerprint(self) -> str:
-        """Return a name for these credentials that gives nothing away."""
+    def __post_init__(self) -> None:
         flags = f"{self.in_cluster}/{self.trusted}/{self.context}".encode()
-        return hashlib.sha256(flags + b"\0" + self.kubeconfig).hexdigest()[:16]
+        digest = hashlib.sha256(flags + b"\0" + self.kubeconfig).hexdigest()[:16]
+        object.__setattr__(self, "fingerprint", digest)
 
 
 @dataclass(frozen=True, slots=True)

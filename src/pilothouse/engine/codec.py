@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
+from typing import Any
 
 import msgspec
 
@@ -40,7 +42,8 @@ def fault(message: pb.Fault) -> Fault:
     return Fault(_FAULT_KIND.get(message.kind, FaultKind.UNKNOWN), message.message)
 
 
-def resource(kind: Kind[msgspec.Struct]) -> pb.Resource:
+@cache
+def resource(kind: Kind[Any]) -> pb.Resource:
     """Name a kind the way the engine wants it."""
     return pb.Resource(group=kind.group, version=kind.version, plural=kind.plural)
 

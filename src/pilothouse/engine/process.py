@@ -98,6 +98,8 @@ class EngineProcess:
         if self._current is None:
             msg = "the engine has not been started"
             raise PilothouseError(msg)
+        if self._current.done():
+            return self._current.result()
         return await asyncio.shield(self._current)
 
     async def _keep(self) -> None:
