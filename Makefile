@@ -8,15 +8,18 @@ INSTALLED := $(VENV)/.installed
 GO := $(PY) scripts/go.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench gen format lock clean
+.PHONY: help build run test check bench gen format lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 
-run: $(INSTALLED) ## Two clusters, a chart repository, the controller and an example; Ctrl-C stops all (HUB=<kubeconfig>: your own cluster)
+run: build ## Two clusters, a chart repository, the controller and an example; Ctrl-C stops all (HUB=<kubeconfig>: your own cluster)
 	@$(VENV)/bin/pilothouse demo $(if $(HUB),--hub $(HUB))
 
-test: $(INSTALLED) ## Build what is missing and run all tests (ARGS=... goes to pytest)
+build: $(INSTALLED) ## Build the engine, helm and the control plane into the cache
+	@$(PY) scripts/build.py
+
+test: build ## Build what is missing and run all tests (ARGS=... goes to pytest)
 	@$(GO) engine test ./...
 	@$(GO) devcluster test ./internal/...
 	@$(PY) -m pytest $(ARGS)
@@ -36,7 +39,7 @@ check: $(INSTALLED) ## Lint, types, import layers, generated files
 	@$(GO) bench/floor vet ./...
 	@$(PY) scripts/gen.py --check
 
-bench: $(INSTALLED) ## Measure 100 releases against the bare Helm SDK (N=..., RESTART=1000, ARGS=--hop)
+bench: build ## Measure 100 releases against the bare Helm SDK (N=..., RESTART=1000, ARGS=--hop)
 	@$(PY) bench/run.py $(if $(N),-n $(N)) $(if $(RESTART),--restart $(RESTART)) $(ARGS)
 
 gen: $(INSTALLED) ## Generate the contract's code and the CRDs
