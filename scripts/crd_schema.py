@@ -6,9 +6,15 @@ from typing import Any
 import yaml
 from msgspec import inspect
 
-from pilothouse.api.kinds import SERVED, Kind
+from pilothouse.api.kinds import (
+    NAMESPACED_RELEASE,
+    SERVED,
+    Kind,
+)
 
 HEADER = "# Generated from src/pilothouse/api by `make gen`. Do not edit.\n"
+# References in a namespaced Release stay in its namespace, so they name none.
+_LOCAL_REFERENCES = ("configMapKeyRef", "secretKeyRef", "pullSecretRef", "writeConnectionSecretToRef")
 
 
 def schema(info: inspect.Type) -> dict[str, Any]:
@@ -50,9 +56,6 @@ def _struct(info: inspect.StructType) -> dict[str, Any]:
 
 def crd(kind: Kind[Any]) -> dict[str, Any]:
     """Return the CustomResourceDefinition of a kind."""
-    root = inspect.type_info(kind.struct)
-    assert isinstance(root, inspect.StructType)
-    parts = {field.encode_name: schema(field.type) for field in root.fields}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -67,17 +70,32 @@ def crd(kind: Kind[Any]) -> dict[str, Any]:
                 "singular": kind.kind.lower(),
                 "categories": list(kind.categories),
             },
-            "versions": [_version(kind, parts)],
+            "versions": [
+                *(_version(kind, name, stored=False) for name in kind.also_served),
+                _version(kind, kind.version, stored=True),
+            ],
         },
     }
 
 
-def _version(kind: Kind[Any], parts: dict[str, Any]) -> dict[str, Any]:
+def _version(kind: Kind[Any], name: str, *, stored: bool) -> dict[str, Any]:
+    root = inspect.type_info(kind.struct)
+    assert isinstance(root, inspect.StructType)
+    parts = {
+        field.encode_name: schema(field.type)
+        for field in root.fields
+        if field.encode_name not in {"apiVersion", "kind", "metadata"}
+    }
+    if kind is NAMESPACED_RELEASE:
+        _make_namespaced(parts["spec"])
+    required = sorted(
+        field.encode_name for field in root.fields if field.required and field.encode_name in parts
+    )
     return {
-        "name": kind.version,
+        "name": name,
         "served": True,
-        "storage": True,
-        "subresources": {"status": {}},
+        "storage": stored,
+        **({"subresources": {"status": {}}} if "status" in parts else {}),
         "additionalPrinterColumns": [
             {"name": one.name, "type": one.type, "jsonPath": one.path}
             | ({"priority": one.priority} if one.priority else {})
@@ -87,17 +105,51 @@ def _version(kind: Kind[Any], parts: dict[str, Any]) -> dict[str, Any]:
             "openAPIV3Schema": {
                 "description": " ".join((kind.struct.__doc__ or "").split()),
                 "type": "object",
-                "required": ["spec"],
+                "required": required,
                 "properties": {
                     "apiVersion": {"type": "string"},
                     "kind": {"type": "string"},
                     "metadata": {"type": "object"},
-                    "spec": parts["spec"],
-                    "status": parts["status"],
+                    **parts,
                 },
             }
         },
     }
+
+
+def _make_namespaced(spec: dict[str, Any]) -> None:
+    """Turn the cluster-scoped spec into the namespaced one: what differs upstream, and nothing else."""
+    fields = spec["properties"]
+    for gone in ("deletionPolicy", "reclaimPolicy", "providerSelector"):
+        fields.pop(gone, None)
+    fields["providerConfigRef"] = {
+        "description": "The cluster to release to.",
+        "type": "object",
+        "default": {"kind": "ClusterProviderConfig", "name": "default"},
+        "required": ["kind", "name"],
+        "properties": {
+            "kind": {
+                "type": "string",
+                "description": "ClusterProviderConfig, or ProviderConfig in the same namespace.",
+            },
+            "name": {"type": "string", "description": "Name of the configuration."},
+        },
+    }
+    parameters = fields["forProvider"]
+    parameters["required"] = [one for one in parameters["required"] if one != "namespace"]
+    _keep_references_local(spec)
+
+
+def _keep_references_local(found: Any) -> None:
+    if isinstance(found, list):
+        for one in found:
+            _keep_references_local(one)
+    if not isinstance(found, dict):
+        return
+    for name, inner in found.items():
+        if name in _LOCAL_REFERENCES and "properties" in inner:
+            inner["properties"].pop("namespace", None)
+        _keep_references_local(inner)
 
 
 def write_all(directory: Path) -> None:

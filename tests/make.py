@@ -26,6 +26,9 @@ def release(
     status: ReleaseStatus | None = None,
     deleted: bool = False,
     annotations: dict[str, str] | None = None,
+    rollback_limit: int | None = None,
+    policies: list[str] | None = None,
+    deletion_policy: str = "",
     **parameters: Any,
 ) -> Release:
     """A Release of the chart `tiny`."""
@@ -47,7 +50,10 @@ def release(
                 namespace="web",
                 values=values or {},
                 **parameters,
-            )
+            ),
+            rollback_limit=rollback_limit,
+            management_policies=["*"] if policies is None else policies,
+            deletion_policy=deletion_policy,
         ),
         status=status or ReleaseStatus(),
     )

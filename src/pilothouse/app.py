@@ -1,29 +1,31 @@
 """The composition root: opens the doors, hands each its ports, closes in reverse."""
 
 import asyncio
-import contextlib
-import secrets
-import socket
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import structlog
 
-from pilothouse.api.kinds import PROVIDER_CONFIG, RELEASE
-from pilothouse.api.meta import Key
+from pilothouse.api.kinds import CONFIG_MAP, PROVIDER_CONFIG, RELEASE, SECRET, Kind
+from pilothouse.api.meta import Key, ObjectMeta
 from pilothouse.clusters import crds
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.fleet import Fleet
-from pilothouse.clusters.names import follow_secrets
+from pilothouse.clusters.lease import InstanceLease, new_instance
+from pilothouse.clusters.names import NOT_HELM, follow_names
 from pilothouse.clusters.objects import Objects
+from pilothouse.clusters.references import ReferenceCache
+from pilothouse.clusters.unserved import UnservedNotes
+from pilothouse.clusters.usages import UsageKeeper
 from pilothouse.clusters.writer import ReleaseWriter
 from pilothouse.engine.client import EngineClient
 from pilothouse.engine.process import EngineProcess, locate
 from pilothouse.errors import PilothouseError
 from pilothouse.history.archive import SqliteArchive
 from pilothouse.loop.controller import Controller
-from pilothouse.ports import Credentials, LoopSettings
+from pilothouse.ports import Credentials, LoopSettings, Reference
 from pilothouse.settings import ControllerSettings, cache_dir
 
 log = structlog.get_logger(__name__)
@@ -52,78 +54,113 @@ def credentials_of(kubeconfig: Path | None, context: str) -> Credentials:
 async def run_controller(settings: ControllerSettings, stop: asyncio.Event) -> None:
     """Run the controller until `stop`."""
     at = credentials_of(settings.kubeconfig, settings.context)
-    instance = f"{socket.gethostname()[:30]}-{secrets.token_hex(4)}"
     process = EngineProcess(locate(), settings.cache / "engine")
     async with SqliteArchive(settings.archive) as archive, process.running():
         engine = EngineClient(process)
         await crds.install(engine, at)
-        await _serve(settings, stop, engine, at, archive, instance)
+        await Composition(settings, engine, at, archive).run(stop)
 
 
-async def _serve(
-    settings: ControllerSettings,
-    stop: asyncio.Event,
-    engine: EngineClient,
-    at: Credentials,
-    archive: SqliteArchive,
-    instance: str,
-) -> None:
-    releases, configs = Cache(RELEASE), Cache(PROVIDER_CONFIG)
-    configs_known = asyncio.Event()
-    fleet = Fleet(
-        engine,
-        at,
-        configs,
-        # The fleet wakes the controller and the controller reaches into the fleet: one of them comes first.
-        wake=lambda target, release: controller.helm_release_changed(target, release),  # noqa: PLW0108
-        wake_all=lambda target: controller.target_changed(target),  # noqa: PLW0108
-    )
-    controller = Controller(
-        releases=releases,
-        targets=fleet,
-        writer=ReleaseWriter(Objects(engine, at), releases, instance),
-        archive=archive,
-        clock=SystemClock(),
-        settings=LoopSettings(
-            instance=instance,
-            workers=settings.workers,
-            actions_at_once=settings.actions_at_once,
-        ),
-    )
+class Composition:
+    """Every part of the controller, and what each hears from the others."""
 
-    def config_changed(key: Key, _value: msgspec.Struct | None) -> None:
-        fleet.config_changed(key.name)
-        controller.config_changed(key.name)
+    def __init__(
+        self,
+        settings: ControllerSettings,
+        engine: EngineClient,
+        at: Credentials,
+        archive: SqliteArchive,
+    ) -> None:
+        self._engine, self._at = engine, at
+        objects = Objects(engine, at)
+        instance = new_instance()
+        self._releases, self._configs = Cache(RELEASE), Cache(PROVIDER_CONFIG)
+        self._references = ReferenceCache(objects)
+        self._lease = InstanceLease(objects, instance, settings.namespace)
+        self._fleet = Fleet(
+            engine,
+            at,
+            self._configs,
+            namespace=settings.namespace,
+            # Late: the fleet wakes the controller, which is made after it because it uses the fleet.
+            wake=lambda *seen: self._controller.helm_release_changed(*seen),  # noqa: PLW0108
+            wake_all=lambda target: self._controller.target_changed(target),  # noqa: PLW0108
+        )
+        self._controller = Controller(
+            releases=self._releases,
+            targets=self._fleet,
+            references=self._references,
+            composer=engine,
+            instances=self._lease,
+            writer=ReleaseWriter(objects, self._releases, instance),
+            archive=archive,
+            clock=SystemClock(),
+            settings=LoopSettings(
+                instance=instance,
+                namespace=settings.namespace,
+                workers=settings.workers,
+                actions_at_once=settings.actions_at_once,
+            ),
+        )
+        self._usages = UsageKeeper(objects, self._configs, self._controller.users)
+        self._unserved = UnservedNotes(objects)
 
-    def secret_changed(namespace: str, name: str) -> None:
-        for config in fleet.configs_reading(namespace, name):
-            fleet.config_changed(config)
-            controller.config_changed(config)
+    async def run(self, stop: asyncio.Event) -> None:
+        """Open every door, work until `stop`, close them."""
+        configs_known = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            doors = [
+                tasks.create_task(work, name=name)
+                for name, work in (
+                    ("fleet", self._fleet.run()),
+                    ("lease", self._lease.beat()),
+                    ("usages", self._usages.run()),
+                    ("watch configs", self._follow_configs(configs_known)),
+                    ("watch releases", self._follow_releases(configs_known)),
+                    ("watch secrets", self._follow_names(SECRET, NOT_HELM)),
+                    ("watch config maps", self._follow_names(CONFIG_MAP, "")),
+                    ("watch namespaced releases", self._unserved.follow(self._engine, self._at)),
+                )
+            ]
+            await self._controller.run(stop)
+            log.info("stopping")
+            for door in doors:
+                door.cancel()
+            await asyncio.wait(doors)
 
-    async def follow_releases() -> None:
+    async def _follow_configs(self, known: asyncio.Event) -> None:
+        def changed(key: Key, _value: msgspec.Struct | None) -> None:
+            self._config_changed(key.name)
+
+        await self._configs.follow(self._engine, self._at, changed, synced=known.set)
+
+    async def _follow_releases(self, configs_known: asyncio.Event) -> None:
+        def changed(key: Key, value: msgspec.Struct | None) -> None:
+            for config in self._controller.release_changed(key, value):
+                self._usages.changed(config)
+
+        def report() -> None:
+            log.info("watching", releases=len(self._releases), configs=len(self._configs))
+
         # A Release seen before its ProviderConfig would be refused for nothing.
         await configs_known.wait()
-        await releases.follow(engine, at, controller.release_changed, synced=report)
+        await self._releases.follow(self._engine, self._at, changed, synced=report)
 
-    def report() -> None:
-        log.info("watching", releases=len(releases), configs=len(configs), instance=instance)
+    async def _follow_names(self, kind: Kind[Any], field_selector: str) -> None:
+        def changed(metadata: ObjectMeta, gone: bool) -> None:  # noqa: FBT001 - a callback's shape
+            reference = Reference(kind.kind, metadata.namespace, metadata.name)
+            version = metadata.resource_version
+            self._controller.wake(self._references.changed(reference, version, gone=gone))
+            if kind is SECRET:
+                for config in self._fleet.configs_reading(metadata.namespace, metadata.name):
+                    self._config_changed(config)
 
-    async with asyncio.TaskGroup() as tasks:
-        doors = [
-            tasks.create_task(fleet.run(), name="fleet"),
-            tasks.create_task(
-                configs.follow(engine, at, config_changed, synced=configs_known.set),
-                name="watch configs",
-            ),
-            tasks.create_task(follow_releases(), name="watch releases"),
-            tasks.create_task(follow_secrets(engine, at, secret_changed), name="watch secrets"),
-        ]
-        await controller.run(stop)
-        log.info("stopping")
-        for door in doors:
-            door.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait(doors)
+        await follow_names(self._engine, self._at, kind, changed, field_selector=field_selector)
+
+    def _config_changed(self, config: str) -> None:
+        self._fleet.config_changed(config)
+        self._controller.config_changed(config)
+        self._usages.changed(config)
 
 
 async def engine_versions() -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """The doors as the loop sees them: Protocols and the values that pass through them."""
 
 import hashlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -24,12 +24,16 @@ class Credentials:
     # Given by the operator, so exec plugins and file paths in it are allowed.
     trusted: bool = False
     context: str = ""
+    identity: str = ""
+    identity_credentials: bytes = field(default=b"", repr=False)
     # A name for these credentials that gives nothing away; computed once, since every call asks for it.
     fingerprint: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
-        flags = f"{self.in_cluster}/{self.trusted}/{self.context}".encode()
-        digest = hashlib.sha256(flags + b"\0" + self.kubeconfig).hexdigest()[:16]
+        flags = f"{self.in_cluster}/{self.trusted}/{self.context}/{self.identity}".encode()
+        parts = (flags, self.identity_credentials, self.kubeconfig)
+        lengths = ",".join(str(len(part)) for part in parts).encode()
+        digest = hashlib.sha256(lengths + b"".join(parts)).hexdigest()[:16]
         object.__setattr__(self, "fingerprint", digest)
 
 
@@ -154,12 +158,20 @@ class Target(Protocol):
         """Return the newest revision."""
         ...
 
+    def good_before(self, release: ReleaseName, revision: int) -> Record | None:
+        """Return the newest revision before that one that was deployed."""
+        ...
+
     def objects_of(self, release: ReleaseName) -> Objects | None:
         """Return how the release's objects are; None while they have not been looked at."""
         ...
 
     def learn(self, release: ReleaseName, outcome: Outcome, *, removed: bool) -> None:
         """Take in what an action came to, ahead of the watch."""
+        ...
+
+    async def read(self, api_version: str, kind: str, name: str, namespace: str) -> dict[str, Any]:
+        """Read any object whole; raises Missing."""
         ...
 
     async def resolve_chart(self, chart: ChartAsk) -> ResolvedChart:
@@ -178,8 +190,90 @@ class Target(Protocol):
 class Targets(Protocol):
     """All clusters, by the ProviderConfig that names them."""
 
-    async def reach(self, config_name: str) -> Target:
+    async def reach(self, release: Release) -> Target:
         """Return the cluster; raises a PilothouseError that says what is missing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A ConfigMap or Secret that a Release refers to."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Referred:
+    """What was found there."""
+
+    uid: str
+    resource_version: str
+    data: Mapping[str, str] = field(repr=False)
+    # Keys whose value is not text.
+    binary: frozenset[str] = frozenset()
+
+
+class References(Protocol):
+    """Reads what Releases refer to, and remembers who asked."""
+
+    async def read(self, reference: Reference) -> Referred | None:
+        """Return the object's data as text; None when there is no such object."""
+        ...
+
+    def used_by(self, key: Key, references: frozenset[Reference]) -> None:
+        """Note what a Release refers to now, so that a change wakes it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A piece of YAML; `origin` is what a fault calls it."""
+
+    origin: str
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One `--set name=value`."""
+
+    origin: str
+    name: str
+    value: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """Values and patches, put together."""
+
+    values: dict[str, Any] = field(repr=False)
+    patches_sha: str = ""
+    patches: tuple[bytes, ...] = field(default=(), repr=False)
+
+
+class Composer(Protocol):
+    """Puts values together the way Helm does."""
+
+    async def compose(
+        self,
+        documents: Sequence[Document],
+        assignments: Sequence[Assignment],
+        patches: Sequence[Document],
+    ) -> Composed:
+        """Merge documents, then assignments; check the patches."""
+        ...
+
+
+class Instances(Protocol):
+    """Other instances of the controller."""
+
+    async def alive(self, owner: str) -> bool:
+        """Whether the instance that stamped a record still lives."""
         ...
 
 
@@ -192,6 +286,14 @@ class Writer(Protocol):
 
     async def status(self, release: Release, status: ReleaseStatus) -> Release:
         """Write the fields of the status that differ; nothing when none does."""
+        ...
+
+    async def late_initialize(self, release: Release, name: str, version: str) -> Release:
+        """Fill in what was found where the user left it open."""
+        ...
+
+    async def connect_secret(self, release: Release, data: Mapping[str, str]) -> None:
+        """Write the connection secret; values are in base64."""
         ...
 
     async def let_go(self, release: Release) -> None:
@@ -216,6 +318,7 @@ class LoopSettings:
     """How the loop is dimensioned."""
 
     instance: str
+    namespace: str = "default"
     workers: int = 16
     actions_at_once: int = 20
     grace: timedelta = timedelta(seconds=20)

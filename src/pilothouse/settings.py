@@ -20,6 +20,14 @@ def cache_dir() -> Path:
     return Path(explicit) if explicit else _home("XDG_CACHE_HOME", ".cache") / "pilothouse"
 
 
+def own_namespace() -> str:
+    """Return the namespace this pod runs in; outside a cluster, default."""
+    mounted = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+    if "POD_NAMESPACE" in os.environ:
+        return os.environ["POD_NAMESPACE"]
+    return mounted.read_text().strip() if mounted.is_file() else "default"
+
+
 @dataclass(frozen=True, slots=True)
 class ControllerSettings:
     """How `pilothouse controller` runs."""
@@ -28,5 +36,7 @@ class ControllerSettings:
     context: str = ""
     archive: Path = Path()
     cache: Path = Path()
+    # Where the lease lives, and what a reference without a namespace means.
+    namespace: str = "default"
     workers: int = 16
     actions_at_once: int = 20

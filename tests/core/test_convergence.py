@@ -31,6 +31,8 @@ from pilothouse.core.plan import (
     LetGo,
     Plan,
     Rest,
+    Rollback,
+    Stop,
     Uninstall,
     Unlock,
     Upgrade,
@@ -66,6 +68,9 @@ class World:
     namespace_missing: bool = False
     let_go: bool = False
     deployments: list[str] = field(default_factory=list)
+    good: Record | None = None
+    good_content: dict[str, int] = field(default_factory=dict)
+    limit: int | None = None
 
     def observed(self) -> Observed:
         ready = objects(self.storage.revision) if self.storage else None
@@ -74,6 +79,7 @@ class World:
             objects=ready,
             decoded=self.decoded,
             namespace_missing=self.namespace_missing,
+            good=self.good if self.storage and self.storage.revision > 1 else None,
         )
 
     def step(self, fate: str = "works", fault: FaultKind = FaultKind.UNKNOWN) -> Plan:
@@ -87,9 +93,9 @@ class World:
             return Wait("refused")
         observed = self.observed()
         state = classify(wanted, observed, self.now)
-        plan = decide(wanted, observed, state, attempts_of(self.release.status), self.now)
+        plan = decide(wanted, observed, state, attempts_of(self.release), self.now)
         match plan:
-            case Rest() | Wait():
+            case Rest() | Wait() | Stop():
                 status = conclude_quiet(self.release, wanted, observed, state, plan, self.now)
                 self.write(status)
             case CreateNamespace():
@@ -98,7 +104,7 @@ class World:
                 self.decoded = Decoded(revision, "tiny", "1.0.0", dict(self.content))
             case LetGo():
                 self.let_go = True
-            case Install() | Upgrade() | Uninstall() | Unlock():
+            case Install() | Upgrade() | Rollback() | Uninstall() | Unlock():
                 if fate == "crash before":
                     self.crash()
                     return plan
@@ -141,6 +147,8 @@ class World:
                 return record(number, "pending-upgrade", wanted.digest)
             case Uninstall():
                 return replace(self.storage, status="uninstalling") if self.storage else None
+            case Rollback(digest=digest):
+                return record(number, "pending-rollback", digest, owner="us")
             case _:
                 return self.storage
 
@@ -150,14 +158,20 @@ class World:
                 assert pending
                 self.storage = replace(pending, status="deployed")
                 self.content = dict(wanted.values)
+                self.good, self.good_content = self.storage, self.content
                 self.deployments.append(wanted.digest)
+            case Rollback():
+                assert pending
+                self.storage = replace(pending, status="deployed")
+                self.content = dict(self.good_content)
             case Uninstall():
-                self.storage = None
+                self.storage = self.good = None
             case Unlock():
                 assert self.storage
                 assert self.storage.pending, "unlocked what was not locked"
                 first = self.storage.status == "pending-install" and self.storage.revision == 1
                 self.storage = None if first else replace(self.storage, status="failed")
+                self.good = None if first else self.good
 
     def conclude(self, wanted: Desired, plan: Plan, outcome: Outcome) -> None:
         ended = Ended(wanted, plan, outcome)
@@ -175,7 +189,11 @@ class World:
     def edit(self, number: int, *, deleted: bool = False) -> None:
         generation = self.release.metadata.generation + 1
         self.release = release(
-            {"n": number}, generation=generation, status=self.release.status, deleted=deleted
+            {"n": number},
+            generation=generation,
+            status=self.release.status,
+            deleted=deleted,
+            rollback_limit=self.limit,
         )
 
     def happen(self, event: str, detail) -> None:
@@ -185,10 +203,11 @@ class World:
             case "helm by hand" if self.storage and not self.storage.pending:
                 self.storage = record(self.storage.revision + 1, "deployed")
                 self.content = {"n": detail}
+                self.good, self.good_content = self.storage, self.content
             case "helm uninstall by hand":
-                self.storage = None
+                self.storage = self.good = None
             case "lose namespace":
-                self.storage, self.namespace = None, False
+                self.storage, self.namespace, self.good = None, False, None
             case "sleep":
                 self.now += timedelta(minutes=11)
             case "fail before" | "fail after" | "refuse":
@@ -202,7 +221,7 @@ class World:
         """Take steps without faults until nothing is left to do."""
         for _ in range(12):
             plan = self.step()
-            if isinstance(plan, Rest | LetGo):
+            if isinstance(plan, Rest | LetGo | Stop):
                 return plan
             self.now += timedelta(minutes=11)
         raise AssertionError(f"never settled: {plan}")
@@ -246,6 +265,52 @@ def test_rest_writes_nothing(history):
     world.now += timedelta(hours=1)
     world.step()
     assert world.release.status == before
+
+
+@given(st.lists(EVENTS, max_size=25), st.integers(0, 3))
+@settings(max_examples=400, deadline=None)
+def test_with_a_rollback_limit_it_ends_as_asked_or_says_why_not(history, limit):
+    world = World(limit=limit)
+    world.edit(0)
+    for event, detail in history:
+        world.happen(event, detail)
+    plan = world.settle()
+    if isinstance(plan, Stop):
+        assert plan.kind == "RollbackLimitReached"
+        assert world.release.status.failed >= limit
+        assert world.storage is None or not world.storage.pending
+        world.edit(9)  # a new question is tried at once
+        world.settle()
+    assert world.storage
+    assert world.content == world.release.spec.for_provider.values
+
+
+def test_a_failed_upgrade_goes_back_to_what_was_good():
+    world = World(limit=1)
+    world.edit(1)
+    world.settle()
+    world.edit(2)
+    world.step("fail after", FaultKind.HOOK)
+    plan = world.step()
+    assert isinstance(plan, Rollback)
+    assert world.content == {"n": 1}
+    stopped = world.settle()
+    assert isinstance(stopped, Stop)
+    synced = next(one for one in world.release.status.conditions if one.type == "Synced")
+    assert (synced.status, synced.reason) == ("False", "RollbackLimitReached")
+    assert "it broke" in synced.message
+
+
+def test_a_failed_first_install_with_a_limit_is_removed_and_tried_again():
+    world = World(limit=2)
+    world.edit(1)
+    world.step("fail after", FaultKind.TIMEOUT)
+    assert isinstance(world.step(), Uninstall)
+    assert world.storage is None
+    assert isinstance(world.step(), Wait)
+    world.settle()
+    assert world.content == {"n": 1}
+    assert world.release.status.failed == 0
 
 
 @given(st.sampled_from(["crash before", "crash during", "crash after"]), st.integers(1, 6))

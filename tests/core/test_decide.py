@@ -1,5 +1,6 @@
 """The rules, one row each: the id of a row is the rule."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -16,6 +17,7 @@ from pilothouse.core.plan import (
     LetGo,
     Plan,
     Rest,
+    Stop,
     Uninstall,
     Unlock,
     Upgrade,
@@ -206,3 +208,61 @@ def test_paused_never_acts():
 def test_a_foreign_client_that_never_returns_is_unlocked():
     old = record(2, "pending-upgrade", created=NOW - FOREIGN_PATIENCE)
     assert isinstance(plan_for(record=old), Unlock)
+
+
+@pytest.mark.parametrize(
+    ("policies", "observed", "plan"),
+    [
+        pytest.param(["Observe"], {}, Stop, id="observe only: nothing is made"),
+        pytest.param(
+            ["Observe"], {"record": FOREIGN}, Rest, id="observe only: what is there is fine"
+        ),
+        pytest.param(
+            ["Observe", "Create", "Delete"],
+            {"record": record(1, "deployed", "other")},
+            Rest,
+            id="without Update a difference is not one",
+        ),
+        pytest.param(["Observe", "Update"], {}, Stop, id="without Create nothing is made"),
+        pytest.param(["*"], {}, Install, id="everything is allowed by default"),
+    ],
+)
+def test_management_policies(policies, observed, plan):
+    wanted = desired(release({"message": "hello"}, policies=policies))
+    assert isinstance(plan_for(wanted, **observed), plan)
+
+
+@pytest.mark.parametrize(
+    ("policies", "deletion_policy", "deletes"),
+    [
+        (["*"], "Delete", True),
+        (["*"], "Orphan", False),
+        (["Observe"], "Delete", False),
+        (["Observe", "Delete"], "Orphan", True),
+        (["Observe", "Create", "Update"], "", False),
+    ],
+)
+def test_what_happens_to_the_helm_release_on_delete(policies, deletion_policy, deletes):
+    gone = desired(release(deleted=True, policies=policies, deletion_policy=deletion_policy))
+    plan = plan_for(gone, record=record(1, "deployed", gone.digest))
+    assert isinstance(plan, Uninstall if deletes else LetGo)
+
+
+def test_policies_without_observe_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"spec\.managementPolicies"):
+        desired(release(policies=["Create"]))
+
+
+def test_no_policies_at_all_means_paused():
+    assert plan_for(desired(release(policies=[]))) == Rest("paused")
+
+
+def test_an_instance_that_lives_is_not_robbed():
+    pending = record(1, "pending-install", WANTED.digest, owner="other.1.abc")
+    assert isinstance(plan_for(record=pending, owner_alive=True), Wait)
+    assert isinstance(plan_for(record=pending, owner_alive=False), Unlock)
+
+
+def test_a_request_ends_the_backoff():
+    impatient = replace(failed(3), asked_for_now=True)
+    assert isinstance(plan_for(attempts=impatient), Install)

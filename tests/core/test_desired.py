@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from make import release
 
 from pilothouse.api.release import AtProvider, ReleaseStatus
-from pilothouse.core.desired import changes, desired, duration, spelled
+from pilothouse.core.desired import (
+    Sources,
+    changes,
+    desired,
+    duration,
+    needs_version,
+    spelled,
+)
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
@@ -51,11 +58,20 @@ def test_versions_compare_as_semver(version):
 
 
 def test_a_version_left_empty_stays_what_is_deployed():
-    fresh = desired(release(version=""))
+    assert needs_version(desired(release(version="")))
     status = ReleaseStatus(at_provider=AtProvider(version="1.4.2"))
     settled = desired(release(version="", status=status))
-    assert fresh.digest == settled.digest
-    assert settled.chart.version == "1.4.2"
+    assert not needs_version(settled)
+    assert settled.digest == desired(release(version="1.4.2")).digest
+
+
+def test_patches_are_part_of_what_reaches_the_cluster():
+    patched = desired(release(), Sources(patches_sha="abc"))
+    assert patched.digest != desired(release()).digest
+
+
+def test_composed_values_win_over_the_inline_ones():
+    assert desired(release({"a": 1}), Sources(values={"a": 2})).values == {"a": 2}
 
 
 @pytest.mark.parametrize("flag", ["take_ownership", "ssa_force_conflicts", "skip_crds"])

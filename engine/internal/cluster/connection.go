@@ -22,9 +22,12 @@ type connection struct {
 	inventories  *inventory.Store
 }
 
-func newConnection(request *enginev1.ConnectRequest, cacheDir string) (*connection, error) {
-	config, err := restConfig(request)
+func (r *Registry) newConnection(request *enginev1.ConnectRequest) (*connection, error) {
+	config, found, err := restConfig(request)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.identify(config, found, request); err != nil {
 		return nil, err
 	}
 	config.QPS = -1
@@ -45,7 +48,7 @@ func newConnection(request *enginev1.ConnectRequest, cacheDir string) (*connecti
 		return nil, fault.Wrap(enginev1.Fault_INVALID, err, "the kubeconfig's server is not a URL")
 	}
 	config.Host = server.String()
-	base := &connection{config: config, transport: round, inventories: inventory.NewStore(cacheDir)}
+	base := &connection{config: config, transport: round, inventories: inventory.NewStore(r.CacheDir)}
 	client, err := discovery.NewDiscoveryClientForConfigAndClient(
 		&rest.Config{Host: config.Host, UserAgent: config.UserAgent, QPS: -1, WarningHandler: rest.NoWarnings{}},
 		&http.Client{Transport: round})

@@ -23,35 +23,39 @@ const (
 )
 
 // restConfig reads the request's credentials. No message repeats what a kubeconfig holds.
-func restConfig(request *enginev1.ConnectRequest) (*rest.Config, error) {
+func restConfig(request *enginev1.ConnectRequest) (*rest.Config, login, error) {
 	if request.GetInCluster() {
 		config, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fault.Wrap(enginev1.Fault_INVALID, err, "the in-cluster credentials cannot be used: %v", err)
+			return nil, login{}, fault.Wrap(enginev1.Fault_INVALID, err, "the in-cluster credentials cannot be used: %v", err)
 		}
-		return config, nil
+		return config, login{}, nil
 	}
 	parsed, err := parseKubeconfig(request.GetKubeconfig())
 	if err != nil {
-		return nil, err
+		return nil, login{}, err
 	}
 	name := request.GetContext()
 	if name == "" {
 		name = parsed.CurrentContext
 	}
+	var found login
+	if request.GetIdentity() != nil {
+		found = takeLogin(parsed, name)
+	}
 	if !request.GetTrusted() {
 		if parsed, err = whitelist(parsed, name); err != nil {
-			return nil, err
+			return nil, login{}, err
 		}
 		name = chosen
 	} else if _, _, err = pick(parsed, name); err != nil {
-		return nil, err
+		return nil, login{}, err
 	}
 	config, err := clientcmd.NewNonInteractiveClientConfig(*parsed, name, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 	if err != nil {
-		return nil, fault.Wrap(enginev1.Fault_INVALID, err, "the kubeconfig is not valid: a server, a certificate, a key or a proxy address in it cannot be used")
+		return nil, login{}, fault.Wrap(enginev1.Fault_INVALID, err, "the kubeconfig is not valid: a server, a certificate, a key or a proxy address in it cannot be used")
 	}
-	return config, nil
+	return config, found, nil
 }
 
 func parseKubeconfig(data []byte) (*clientcmdapi.Config, error) {

@@ -93,7 +93,7 @@ func TestWhitelist(t *testing.T) {
 }
 
 func TestRefusalNamesTwoWaysOut(t *testing.T) {
-	_, err := restConfig(&enginev1.ConnectRequest{
+	_, _, err := restConfig(&enginev1.ConnectRequest{
 		Credentials: &enginev1.ConnectRequest_Kubeconfig{Kubeconfig: []byte(kubeconfig("", "tokenFile: /x"))},
 	})
 	want := "the kubeconfig uses tokenFile, which is not allowed here: put the content itself into the kubeconfig, or have the operator allow such kubeconfigs"
@@ -103,7 +103,7 @@ func TestRefusalNamesTwoWaysOut(t *testing.T) {
 }
 
 func TestTrustedAllowsExec(t *testing.T) {
-	config, err := restConfig(&enginev1.ConnectRequest{
+	config, _, err := restConfig(&enginev1.ConnectRequest{
 		Trusted: true,
 		Credentials: &enginev1.ConnectRequest_Kubeconfig{Kubeconfig: []byte(kubeconfig("",
 			"exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/true, interactiveMode: Never}"))},

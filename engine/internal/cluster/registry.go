@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +25,8 @@ const idleAfter = time.Hour
 type Registry struct {
 	// CacheDir is where inventories are kept between runs; empty means nowhere. Set it before the first Connect.
 	CacheDir string
+	// TokenClient asks for the tokens of cloud identities; nil is the usual one. Tests answer for the clouds with it.
+	TokenClient *http.Client
 
 	key         []byte // of the handles' digest: a handle in a log must not help to guess a password
 	mu          sync.Mutex
@@ -69,7 +72,7 @@ func (r *Registry) Connect(_ context.Context, request *enginev1.ConnectRequest) 
 	base, ok := r.connections[baseID]
 	if !ok {
 		var err error
-		if base, err = newConnection(request, r.CacheDir); err != nil {
+		if base, err = r.newConnection(request); err != nil {
 			return nil, err
 		}
 	}

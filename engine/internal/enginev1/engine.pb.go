@@ -178,7 +178,7 @@ func (x WatchBatch_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WatchBatch_Type.Descriptor instead.
 func (WatchBatch_Type) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{8, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{9, 0}
 }
 
 type PatchRequest_Type int32
@@ -227,7 +227,7 @@ func (x PatchRequest_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PatchRequest_Type.Descriptor instead.
 func (PatchRequest_Type) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{13, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{14, 0}
 }
 
 type RunRequest_Action int32
@@ -287,7 +287,7 @@ func (x RunRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RunRequest_Action.Descriptor instead.
 func (RunRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27, 0}
 }
 
 type Progress_Phase int32
@@ -336,7 +336,7 @@ func (x Progress_Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Progress_Phase.Descriptor instead.
 func (Progress_Phase) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29, 0}
 }
 
 type ObjectState_State int32
@@ -394,7 +394,7 @@ func (x ObjectState_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ObjectState_State.Descriptor instead.
 func (ObjectState_State) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35, 0}
 }
 
 type Fault struct {
@@ -574,6 +574,7 @@ type ConnectRequest struct {
 	Context       string         `protobuf:"bytes,4,opt,name=context,proto3" json:"context,omitempty"` // empty: the current context
 	Impersonate   *Impersonation `protobuf:"bytes,5,opt,name=impersonate,proto3" json:"impersonate,omitempty"`
 	UserAgent     string         `protobuf:"bytes,6,opt,name=user_agent,json=userAgent,proto3" json:"user_agent,omitempty"`
+	Identity      *Identity      `protobuf:"bytes,7,opt,name=identity,proto3" json:"identity,omitempty"` // absent: what the kubeconfig says
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -661,6 +662,13 @@ func (x *ConnectRequest) GetUserAgent() string {
 	return ""
 }
 
+func (x *ConnectRequest) GetIdentity() *Identity {
+	if x != nil {
+		return x.Identity
+	}
+	return nil
+}
+
 type isConnectRequest_Credentials interface {
 	isConnectRequest_Credentials()
 }
@@ -677,6 +685,67 @@ func (*ConnectRequest_Kubeconfig) isConnectRequest_Credentials() {}
 
 func (*ConnectRequest_InCluster) isConnectRequest_Credentials() {}
 
+// Identity is a cloud's way to log in to a cluster whose kubeconfig carries no usable credentials.
+type Identity struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`               // GoogleApplicationCredentials, AWSWebIdentityCredentials, …: as in a ProviderConfig
+	Credentials   []byte                 `protobuf:"bytes,2,opt,name=credentials,proto3" json:"credentials,omitempty"` // the key file or token; empty with `injected`
+	Injected      bool                   `protobuf:"varint,3,opt,name=injected,proto3" json:"injected,omitempty"`      // use what the machine itself has
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Identity) Reset() {
+	*x = Identity{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Identity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Identity) ProtoMessage() {}
+
+func (x *Identity) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Identity.ProtoReflect.Descriptor instead.
+func (*Identity) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Identity) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *Identity) GetCredentials() []byte {
+	if x != nil {
+		return x.Credentials
+	}
+	return nil
+}
+
+func (x *Identity) GetInjected() bool {
+	if x != nil {
+		return x.Injected
+	}
+	return false
+}
+
 type Impersonation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
@@ -687,7 +756,7 @@ type Impersonation struct {
 
 func (x *Impersonation) Reset() {
 	*x = Impersonation{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[4]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +768,7 @@ func (x *Impersonation) String() string {
 func (*Impersonation) ProtoMessage() {}
 
 func (x *Impersonation) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[4]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +781,7 @@ func (x *Impersonation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Impersonation.ProtoReflect.Descriptor instead.
 func (*Impersonation) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{4}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Impersonation) GetUser() string {
@@ -739,7 +808,7 @@ type ConnectReply struct {
 
 func (x *ConnectReply) Reset() {
 	*x = ConnectReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[5]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -751,7 +820,7 @@ func (x *ConnectReply) String() string {
 func (*ConnectReply) ProtoMessage() {}
 
 func (x *ConnectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[5]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -764,7 +833,7 @@ func (x *ConnectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectReply.ProtoReflect.Descriptor instead.
 func (*ConnectReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{5}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ConnectReply) GetCluster() string {
@@ -786,13 +855,14 @@ type Resource struct {
 	Group         string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	Plural        string                 `protobuf:"bytes,3,opt,name=plural,proto3" json:"plural,omitempty"`
+	Kind          string                 `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"` // instead of plural, where only the kind is known: costs a look at discovery
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[6]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +874,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[6]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +887,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{6}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Resource) GetGroup() string {
@@ -841,6 +911,13 @@ func (x *Resource) GetPlural() string {
 	return ""
 }
 
+func (x *Resource) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
 type WatchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
@@ -855,7 +932,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[7]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -867,7 +944,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[7]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -880,7 +957,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{7}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WatchRequest) GetCluster() string {
@@ -941,7 +1018,7 @@ type WatchBatch struct {
 
 func (x *WatchBatch) Reset() {
 	*x = WatchBatch{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[8]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -953,7 +1030,7 @@ func (x *WatchBatch) String() string {
 func (*WatchBatch) ProtoMessage() {}
 
 func (x *WatchBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[8]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -966,7 +1043,7 @@ func (x *WatchBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchBatch.ProtoReflect.Descriptor instead.
 func (*WatchBatch) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{8}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WatchBatch) GetChanges() []*WatchBatch_Change {
@@ -1017,7 +1094,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[9]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1029,7 +1106,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[9]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1042,7 +1119,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{9}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetRequest) GetCluster() string {
@@ -1094,7 +1171,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1106,7 +1183,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1119,7 +1196,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{10}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListRequest) GetCluster() string {
@@ -1173,7 +1250,7 @@ type ListPage struct {
 
 func (x *ListPage) Reset() {
 	*x = ListPage{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1185,7 +1262,7 @@ func (x *ListPage) String() string {
 func (*ListPage) ProtoMessage() {}
 
 func (x *ListPage) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1198,7 +1275,7 @@ func (x *ListPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPage.ProtoReflect.Descriptor instead.
 func (*ListPage) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{11}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListPage) GetObjects() [][]byte {
@@ -1221,7 +1298,7 @@ type CreateRequest struct {
 
 func (x *CreateRequest) Reset() {
 	*x = CreateRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1233,7 +1310,7 @@ func (x *CreateRequest) String() string {
 func (*CreateRequest) ProtoMessage() {}
 
 func (x *CreateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1246,7 +1323,7 @@ func (x *CreateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRequest.ProtoReflect.Descriptor instead.
 func (*CreateRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{12}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CreateRequest) GetCluster() string {
@@ -1302,7 +1379,7 @@ type PatchRequest struct {
 
 func (x *PatchRequest) Reset() {
 	*x = PatchRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1391,7 @@ func (x *PatchRequest) String() string {
 func (*PatchRequest) ProtoMessage() {}
 
 func (x *PatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1404,7 @@ func (x *PatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchRequest.ProtoReflect.Descriptor instead.
 func (*PatchRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{13}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PatchRequest) GetCluster() string {
@@ -1414,7 +1491,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1503,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1516,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{14}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DeleteRequest) GetCluster() string {
@@ -1492,7 +1569,7 @@ type DeleteReply struct {
 
 func (x *DeleteReply) Reset() {
 	*x = DeleteReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1504,7 +1581,7 @@ func (x *DeleteReply) String() string {
 func (*DeleteReply) ProtoMessage() {}
 
 func (x *DeleteReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1517,7 +1594,7 @@ func (x *DeleteReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteReply.ProtoReflect.Descriptor instead.
 func (*DeleteReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{15}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{16}
 }
 
 // Review creates one of the review kinds (SelfSubjectAccessReview, SubjectAccessReview, TokenReview) and
@@ -1533,7 +1610,7 @@ type ReviewRequest struct {
 
 func (x *ReviewRequest) Reset() {
 	*x = ReviewRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1545,7 +1622,7 @@ func (x *ReviewRequest) String() string {
 func (*ReviewRequest) ProtoMessage() {}
 
 func (x *ReviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1558,7 +1635,7 @@ func (x *ReviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewRequest.ProtoReflect.Descriptor instead.
 func (*ReviewRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{16}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReviewRequest) GetCluster() string {
@@ -1591,7 +1668,7 @@ type ObjectReply struct {
 
 func (x *ObjectReply) Reset() {
 	*x = ObjectReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +1680,7 @@ func (x *ObjectReply) String() string {
 func (*ObjectReply) ProtoMessage() {}
 
 func (x *ObjectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +1693,7 @@ func (x *ObjectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectReply.ProtoReflect.Descriptor instead.
 func (*ObjectReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{17}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ObjectReply) GetObject() []byte {
@@ -1644,7 +1721,7 @@ type ChartSource struct {
 
 func (x *ChartSource) Reset() {
 	*x = ChartSource{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1656,7 +1733,7 @@ func (x *ChartSource) String() string {
 func (*ChartSource) ProtoMessage() {}
 
 func (x *ChartSource) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1669,7 +1746,7 @@ func (x *ChartSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChartSource.ProtoReflect.Descriptor instead.
 func (*ChartSource) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{18}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ChartSource) GetRepository() string {
@@ -1751,7 +1828,7 @@ type ResolveChartRequest struct {
 
 func (x *ResolveChartRequest) Reset() {
 	*x = ResolveChartRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1763,7 +1840,7 @@ func (x *ResolveChartRequest) String() string {
 func (*ResolveChartRequest) ProtoMessage() {}
 
 func (x *ResolveChartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1776,7 +1853,7 @@ func (x *ResolveChartRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveChartRequest.ProtoReflect.Descriptor instead.
 func (*ResolveChartRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{19}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ResolveChartRequest) GetSource() *ChartSource {
@@ -1801,7 +1878,7 @@ type ResolveChartReply struct {
 
 func (x *ResolveChartReply) Reset() {
 	*x = ResolveChartReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1813,7 +1890,7 @@ func (x *ResolveChartReply) String() string {
 func (*ResolveChartReply) ProtoMessage() {}
 
 func (x *ResolveChartReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1826,7 +1903,7 @@ func (x *ResolveChartReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveChartReply.ProtoReflect.Descriptor instead.
 func (*ResolveChartReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{20}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ResolveChartReply) GetName() string {
@@ -1878,6 +1955,128 @@ func (x *ResolveChartReply) GetType() string {
 	return ""
 }
 
+// Compose puts values together the way Helm does: documents in order, maps merged deeply, anything else replaced,
+// then `--set` assignments. A null stays a null, so that Helm removes the chart's default.
+type ComposeRequest struct {
+	state         protoimpl.MessageState       `protogen:"open.v1"`
+	Documents     []*ComposeRequest_Document   `protobuf:"bytes,1,rep,name=documents,proto3" json:"documents,omitempty"`
+	Assignments   []*ComposeRequest_Assignment `protobuf:"bytes,2,rep,name=assignments,proto3" json:"assignments,omitempty"`
+	Patches       []*ComposeRequest_Document   `protobuf:"bytes,3,rep,name=patches,proto3" json:"patches,omitempty"` // each `{patches: [...]}`, in kustomize's grammar
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ComposeRequest) Reset() {
+	*x = ComposeRequest{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ComposeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ComposeRequest) ProtoMessage() {}
+
+func (x *ComposeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ComposeRequest.ProtoReflect.Descriptor instead.
+func (*ComposeRequest) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ComposeRequest) GetDocuments() []*ComposeRequest_Document {
+	if x != nil {
+		return x.Documents
+	}
+	return nil
+}
+
+func (x *ComposeRequest) GetAssignments() []*ComposeRequest_Assignment {
+	if x != nil {
+		return x.Assignments
+	}
+	return nil
+}
+
+func (x *ComposeRequest) GetPatches() []*ComposeRequest_Document {
+	if x != nil {
+		return x.Patches
+	}
+	return nil
+}
+
+type ComposeReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        []byte                 `protobuf:"bytes,1,opt,name=values,proto3" json:"values,omitempty"`                           // JSON object
+	PatchesSha    string                 `protobuf:"bytes,2,opt,name=patches_sha,json=patchesSha,proto3" json:"patches_sha,omitempty"` // as provider-helm computes it; empty without patches
+	Patches       [][]byte               `protobuf:"bytes,3,rep,name=patches,proto3" json:"patches,omitempty"`                         // what Run and Render take
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ComposeReply) Reset() {
+	*x = ComposeReply{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ComposeReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ComposeReply) ProtoMessage() {}
+
+func (x *ComposeReply) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ComposeReply.ProtoReflect.Descriptor instead.
+func (*ComposeReply) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ComposeReply) GetValues() []byte {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *ComposeReply) GetPatchesSha() string {
+	if x != nil {
+		return x.PatchesSha
+	}
+	return ""
+}
+
+func (x *ComposeReply) GetPatches() [][]byte {
+	if x != nil {
+		return x.Patches
+	}
+	return nil
+}
+
 type Ref struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ApiVersion    string                 `protobuf:"bytes,1,opt,name=api_version,json=apiVersion,proto3" json:"api_version,omitempty"`
@@ -1890,7 +2089,7 @@ type Ref struct {
 
 func (x *Ref) Reset() {
 	*x = Ref{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1902,7 +2101,7 @@ func (x *Ref) String() string {
 func (*Ref) ProtoMessage() {}
 
 func (x *Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1915,7 +2114,7 @@ func (x *Ref) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ref.ProtoReflect.Descriptor instead.
 func (*Ref) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{21}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Ref) GetApiVersion() string {
@@ -1962,7 +2161,7 @@ type RenderRequest struct {
 
 func (x *RenderRequest) Reset() {
 	*x = RenderRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1974,7 +2173,7 @@ func (x *RenderRequest) String() string {
 func (*RenderRequest) ProtoMessage() {}
 
 func (x *RenderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1987,7 +2186,7 @@ func (x *RenderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderRequest.ProtoReflect.Descriptor instead.
 func (*RenderRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RenderRequest) GetCluster() string {
@@ -2059,7 +2258,7 @@ type RenderReply struct {
 
 func (x *RenderReply) Reset() {
 	*x = RenderReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2071,7 +2270,7 @@ func (x *RenderReply) String() string {
 func (*RenderReply) ProtoMessage() {}
 
 func (x *RenderReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2084,7 +2283,7 @@ func (x *RenderReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderReply.ProtoReflect.Descriptor instead.
 func (*RenderReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{23}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RenderReply) GetManifest() string {
@@ -2144,15 +2343,18 @@ type RunRequest struct {
 	DisableHooks   bool                   `protobuf:"varint,18,opt,name=disable_hooks,json=disableHooks,proto3" json:"disable_hooks,omitempty"`
 	// Ask the API server about every object (dry run) before anything is recorded: used when the same input
 	// has failed before, so that a refused object makes no new revision.
-	Preflight     bool     `protobuf:"varint,19,opt,name=preflight,proto3" json:"preflight,omitempty"`
-	Patches       [][]byte `protobuf:"bytes,20,rep,name=patches,proto3" json:"patches,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Preflight bool     `protobuf:"varint,19,opt,name=preflight,proto3" json:"preflight,omitempty"`
+	Patches   [][]byte `protobuf:"bytes,20,rep,name=patches,proto3" json:"patches,omitempty"`
+	// Put on the chart's metadata in the stored record: where each patch came from (seed 000).
+	ChartAnnotations map[string]string `protobuf:"bytes,21,rep,name=chart_annotations,json=chartAnnotations,proto3" json:"chart_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Kustomization    []byte            `protobuf:"bytes,22,opt,name=kustomization,proto3" json:"kustomization,omitempty"` // a whole kustomization (JSON), applied after the patches
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2366,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2379,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RunRequest) GetCluster() string {
@@ -2320,6 +2522,20 @@ func (x *RunRequest) GetPatches() [][]byte {
 	return nil
 }
 
+func (x *RunRequest) GetChartAnnotations() map[string]string {
+	if x != nil {
+		return x.ChartAnnotations
+	}
+	return nil
+}
+
+func (x *RunRequest) GetKustomization() []byte {
+	if x != nil {
+		return x.Kustomization
+	}
+	return nil
+}
+
 type RunEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Event:
@@ -2333,7 +2549,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2345,7 +2561,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2358,7 +2574,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RunEvent) GetEvent() isRunEvent_Event {
@@ -2412,7 +2628,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2424,7 +2640,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2437,7 +2653,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Progress) GetPhase() Progress_Phase {
@@ -2467,7 +2683,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2479,7 +2695,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2492,7 +2708,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Outcome) GetRecord() *Record {
@@ -2532,7 +2748,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2544,7 +2760,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2557,7 +2773,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ObserveRequest) GetCluster() string {
@@ -2591,7 +2807,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2819,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2832,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Record) GetNamespace() string {
@@ -2731,7 +2947,7 @@ type ObserveBatch struct {
 
 func (x *ObserveBatch) Reset() {
 	*x = ObserveBatch{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2743,7 +2959,7 @@ func (x *ObserveBatch) String() string {
 func (*ObserveBatch) ProtoMessage() {}
 
 func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2756,7 +2972,7 @@ func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch.ProtoReflect.Descriptor instead.
 func (*ObserveBatch) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{30}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ObserveBatch) GetRecords() []*ObserveBatch_RecordChange {
@@ -2816,7 +3032,7 @@ type ReleaseObjects struct {
 
 func (x *ReleaseObjects) Reset() {
 	*x = ReleaseObjects{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +3044,7 @@ func (x *ReleaseObjects) String() string {
 func (*ReleaseObjects) ProtoMessage() {}
 
 func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +3057,7 @@ func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseObjects.ProtoReflect.Descriptor instead.
 func (*ReleaseObjects) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ReleaseObjects) GetNamespace() string {
@@ -2891,7 +3107,7 @@ type ObjectState struct {
 
 func (x *ObjectState) Reset() {
 	*x = ObjectState{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2903,7 +3119,7 @@ func (x *ObjectState) String() string {
 func (*ObjectState) ProtoMessage() {}
 
 func (x *ObjectState) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2916,7 +3132,7 @@ func (x *ObjectState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectState.ProtoReflect.Descriptor instead.
 func (*ObjectState) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ObjectState) GetRef() *Ref {
@@ -2960,7 +3176,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2972,7 +3188,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2985,7 +3201,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *HistoryRequest) GetCluster() string {
@@ -3032,7 +3248,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3044,7 +3260,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3057,7 +3273,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *HistoryReply) GetRecords() []*Record {
@@ -3077,7 +3293,7 @@ type WatchBatch_Change struct {
 
 func (x *WatchBatch_Change) Reset() {
 	*x = WatchBatch_Change{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3089,7 +3305,7 @@ func (x *WatchBatch_Change) String() string {
 func (*WatchBatch_Change) ProtoMessage() {}
 
 func (x *WatchBatch_Change) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3102,7 +3318,7 @@ func (x *WatchBatch_Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchBatch_Change.ProtoReflect.Descriptor instead.
 func (*WatchBatch_Change) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{8, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{9, 0}
 }
 
 func (x *WatchBatch_Change) GetType() WatchBatch_Type {
@@ -3119,6 +3335,118 @@ func (x *WatchBatch_Change) GetObject() []byte {
 	return nil
 }
 
+type ComposeRequest_Document struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Origin        string                 `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"` // named in a fault: "spec.forProvider.valuesFrom[0]"
+	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`     // YAML or JSON
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ComposeRequest_Document) Reset() {
+	*x = ComposeRequest_Document{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ComposeRequest_Document) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ComposeRequest_Document) ProtoMessage() {}
+
+func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ComposeRequest_Document.ProtoReflect.Descriptor instead.
+func (*ComposeRequest_Document) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22, 0}
+}
+
+func (x *ComposeRequest_Document) GetOrigin() string {
+	if x != nil {
+		return x.Origin
+	}
+	return ""
+}
+
+func (x *ComposeRequest_Document) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+type ComposeRequest_Assignment struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Origin        string                 `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`   // the left side, in strvals' grammar
+	Value         string                 `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"` // the right side, in strvals' grammar
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ComposeRequest_Assignment) Reset() {
+	*x = ComposeRequest_Assignment{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ComposeRequest_Assignment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ComposeRequest_Assignment) ProtoMessage() {}
+
+func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ComposeRequest_Assignment.ProtoReflect.Descriptor instead.
+func (*ComposeRequest_Assignment) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22, 1}
+}
+
+func (x *ComposeRequest_Assignment) GetOrigin() string {
+	if x != nil {
+		return x.Origin
+	}
+	return ""
+}
+
+func (x *ComposeRequest_Assignment) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ComposeRequest_Assignment) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
 type ObserveBatch_RecordChange struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Record        *Record                `protobuf:"bytes,1,opt,name=record,proto3" json:"record,omitempty"`
@@ -3129,7 +3457,7 @@ type ObserveBatch_RecordChange struct {
 
 func (x *ObserveBatch_RecordChange) Reset() {
 	*x = ObserveBatch_RecordChange{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3141,7 +3469,7 @@ func (x *ObserveBatch_RecordChange) String() string {
 func (*ObserveBatch_RecordChange) ProtoMessage() {}
 
 func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3154,7 +3482,7 @@ func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch_RecordChange.ProtoReflect.Descriptor instead.
 func (*ObserveBatch_RecordChange) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{30, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33, 0}
 }
 
 func (x *ObserveBatch_RecordChange) GetRecord() *Record {
@@ -3213,7 +3541,7 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"HelloReply\x12\x1a\n" +
 	"\bcontract\x18\x01 \x01(\x05R\bcontract\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12!\n" +
-	"\fhelm_version\x18\x03 \x01(\tR\vhelmVersion\"\xfc\x01\n" +
+	"\fhelm_version\x18\x03 \x01(\tR\vhelmVersion\"\xb8\x02\n" +
 	"\x0eConnectRequest\x12 \n" +
 	"\n" +
 	"kubeconfig\x18\x01 \x01(\fH\x00R\n" +
@@ -3224,18 +3552,24 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\acontext\x18\x04 \x01(\tR\acontext\x12E\n" +
 	"\vimpersonate\x18\x05 \x01(\v2#.pilothouse.engine.v1.ImpersonationR\vimpersonate\x12\x1d\n" +
 	"\n" +
-	"user_agent\x18\x06 \x01(\tR\tuserAgentB\r\n" +
-	"\vcredentials\";\n" +
+	"user_agent\x18\x06 \x01(\tR\tuserAgent\x12:\n" +
+	"\bidentity\x18\a \x01(\v2\x1e.pilothouse.engine.v1.IdentityR\bidentityB\r\n" +
+	"\vcredentials\"\\\n" +
+	"\bIdentity\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12 \n" +
+	"\vcredentials\x18\x02 \x01(\fR\vcredentials\x12\x1a\n" +
+	"\binjected\x18\x03 \x01(\bR\binjected\";\n" +
 	"\rImpersonation\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12\x16\n" +
 	"\x06groups\x18\x02 \x03(\tR\x06groups\"@\n" +
 	"\fConnectReply\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x16\n" +
-	"\x06server\x18\x02 \x01(\tR\x06server\"R\n" +
+	"\x06server\x18\x02 \x01(\tR\x06server\"f\n" +
 	"\bResource\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x16\n" +
-	"\x06plural\x18\x03 \x01(\tR\x06plural\"\xf5\x01\n" +
+	"\x06plural\x18\x03 \x01(\tR\x06plural\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\tR\x04kind\"\xf5\x01\n" +
 	"\fWatchRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12:\n" +
 	"\bresource\x18\x02 \x01(\v2\x1e.pilothouse.engine.v1.ResourceR\bresource\x12\x1c\n" +
@@ -3333,7 +3667,24 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"appVersion\x12 \n" +
 	"\vdescription\x18\x05 \x01(\tR\vdescription\x12\x19\n" +
 	"\bhas_crds\x18\x06 \x01(\bR\ahasCrds\x12\x12\n" +
-	"\x04type\x18\a \x01(\tR\x04type\"l\n" +
+	"\x04type\x18\a \x01(\tR\x04type\"\x81\x03\n" +
+	"\x0eComposeRequest\x12K\n" +
+	"\tdocuments\x18\x01 \x03(\v2-.pilothouse.engine.v1.ComposeRequest.DocumentR\tdocuments\x12Q\n" +
+	"\vassignments\x18\x02 \x03(\v2/.pilothouse.engine.v1.ComposeRequest.AssignmentR\vassignments\x12G\n" +
+	"\apatches\x18\x03 \x03(\v2-.pilothouse.engine.v1.ComposeRequest.DocumentR\apatches\x1a6\n" +
+	"\bDocument\x12\x16\n" +
+	"\x06origin\x18\x01 \x01(\tR\x06origin\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x1aN\n" +
+	"\n" +
+	"Assignment\x12\x16\n" +
+	"\x06origin\x18\x01 \x01(\tR\x06origin\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\tR\x05value\"a\n" +
+	"\fComposeReply\x12\x16\n" +
+	"\x06values\x18\x01 \x01(\fR\x06values\x12\x1f\n" +
+	"\vpatches_sha\x18\x02 \x01(\tR\n" +
+	"patchesSha\x12\x18\n" +
+	"\apatches\x18\x03 \x03(\fR\apatches\"l\n" +
 	"\x03Ref\x12\x1f\n" +
 	"\vapi_version\x18\x01 \x01(\tR\n" +
 	"apiVersion\x12\x12\n" +
@@ -3355,7 +3706,7 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x05hooks\x18\x02 \x03(\tR\x05hooks\x12\x14\n" +
 	"\x05notes\x18\x03 \x01(\tR\x05notes\x12\x12\n" +
 	"\x04crds\x18\x04 \x03(\tR\x04crds\x127\n" +
-	"\tinventory\x18\x05 \x03(\v2\x19.pilothouse.engine.v1.RefR\tinventory\"\xda\x06\n" +
+	"\tinventory\x18\x05 \x03(\v2\x19.pilothouse.engine.v1.RefR\tinventory\"\xaa\b\n" +
 	"\n" +
 	"RunRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12?\n" +
@@ -3381,8 +3732,13 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x06labels\x18\x11 \x03(\v2,.pilothouse.engine.v1.RunRequest.LabelsEntryR\x06labels\x12#\n" +
 	"\rdisable_hooks\x18\x12 \x01(\bR\fdisableHooks\x12\x1c\n" +
 	"\tpreflight\x18\x13 \x01(\bR\tpreflight\x12\x18\n" +
-	"\apatches\x18\x14 \x03(\fR\apatches\x1a9\n" +
+	"\apatches\x18\x14 \x03(\fR\apatches\x12c\n" +
+	"\x11chart_annotations\x18\x15 \x03(\v26.pilothouse.engine.v1.RunRequest.ChartAnnotationsEntryR\x10chartAnnotations\x12$\n" +
+	"\rkustomization\x18\x16 \x01(\fR\rkustomization\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aC\n" +
+	"\x15ChartAnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"c\n" +
 	"\x06Action\x12\x16\n" +
@@ -3469,7 +3825,7 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\vwith_config\x18\x05 \x01(\bR\n" +
 	"withConfig\"F\n" +
 	"\fHistoryReply\x126\n" +
-	"\arecords\x18\x01 \x03(\v2\x1c.pilothouse.engine.v1.RecordR\arecords2\x89\t\n" +
+	"\arecords\x18\x01 \x03(\v2\x1c.pilothouse.engine.v1.RecordR\arecords2\xde\t\n" +
 	"\x06Engine\x12M\n" +
 	"\x05Hello\x12\".pilothouse.engine.v1.HelloRequest\x1a .pilothouse.engine.v1.HelloReply\x12S\n" +
 	"\aConnect\x12$.pilothouse.engine.v1.ConnectRequest\x1a\".pilothouse.engine.v1.ConnectReply\x12O\n" +
@@ -3480,7 +3836,8 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x05Patch\x12\".pilothouse.engine.v1.PatchRequest\x1a!.pilothouse.engine.v1.ObjectReply\x12P\n" +
 	"\x06Delete\x12#.pilothouse.engine.v1.DeleteRequest\x1a!.pilothouse.engine.v1.DeleteReply\x12P\n" +
 	"\x06Review\x12#.pilothouse.engine.v1.ReviewRequest\x1a!.pilothouse.engine.v1.ObjectReply\x12b\n" +
-	"\fResolveChart\x12).pilothouse.engine.v1.ResolveChartRequest\x1a'.pilothouse.engine.v1.ResolveChartReply\x12P\n" +
+	"\fResolveChart\x12).pilothouse.engine.v1.ResolveChartRequest\x1a'.pilothouse.engine.v1.ResolveChartReply\x12S\n" +
+	"\aCompose\x12$.pilothouse.engine.v1.ComposeRequest\x1a\".pilothouse.engine.v1.ComposeReply\x12P\n" +
 	"\x06Render\x12#.pilothouse.engine.v1.RenderRequest\x1a!.pilothouse.engine.v1.RenderReply\x12I\n" +
 	"\x03Run\x12 .pilothouse.engine.v1.RunRequest\x1a\x1e.pilothouse.engine.v1.RunEvent0\x01\x12U\n" +
 	"\aObserve\x12$.pilothouse.engine.v1.ObserveRequest\x1a\".pilothouse.engine.v1.ObserveBatch0\x01\x12S\n" +
@@ -3499,7 +3856,7 @@ func file_pilothouse_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_pilothouse_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(Fault_Kind)(0),                   // 0: pilothouse.engine.v1.Fault.Kind
 	(WatchBatch_Type)(0),              // 1: pilothouse.engine.v1.WatchBatch.Type
@@ -3511,106 +3868,119 @@ var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(*HelloRequest)(nil),              // 7: pilothouse.engine.v1.HelloRequest
 	(*HelloReply)(nil),                // 8: pilothouse.engine.v1.HelloReply
 	(*ConnectRequest)(nil),            // 9: pilothouse.engine.v1.ConnectRequest
-	(*Impersonation)(nil),             // 10: pilothouse.engine.v1.Impersonation
-	(*ConnectReply)(nil),              // 11: pilothouse.engine.v1.ConnectReply
-	(*Resource)(nil),                  // 12: pilothouse.engine.v1.Resource
-	(*WatchRequest)(nil),              // 13: pilothouse.engine.v1.WatchRequest
-	(*WatchBatch)(nil),                // 14: pilothouse.engine.v1.WatchBatch
-	(*GetRequest)(nil),                // 15: pilothouse.engine.v1.GetRequest
-	(*ListRequest)(nil),               // 16: pilothouse.engine.v1.ListRequest
-	(*ListPage)(nil),                  // 17: pilothouse.engine.v1.ListPage
-	(*CreateRequest)(nil),             // 18: pilothouse.engine.v1.CreateRequest
-	(*PatchRequest)(nil),              // 19: pilothouse.engine.v1.PatchRequest
-	(*DeleteRequest)(nil),             // 20: pilothouse.engine.v1.DeleteRequest
-	(*DeleteReply)(nil),               // 21: pilothouse.engine.v1.DeleteReply
-	(*ReviewRequest)(nil),             // 22: pilothouse.engine.v1.ReviewRequest
-	(*ObjectReply)(nil),               // 23: pilothouse.engine.v1.ObjectReply
-	(*ChartSource)(nil),               // 24: pilothouse.engine.v1.ChartSource
-	(*ResolveChartRequest)(nil),       // 25: pilothouse.engine.v1.ResolveChartRequest
-	(*ResolveChartReply)(nil),         // 26: pilothouse.engine.v1.ResolveChartReply
-	(*Ref)(nil),                       // 27: pilothouse.engine.v1.Ref
-	(*RenderRequest)(nil),             // 28: pilothouse.engine.v1.RenderRequest
-	(*RenderReply)(nil),               // 29: pilothouse.engine.v1.RenderReply
-	(*RunRequest)(nil),                // 30: pilothouse.engine.v1.RunRequest
-	(*RunEvent)(nil),                  // 31: pilothouse.engine.v1.RunEvent
-	(*Progress)(nil),                  // 32: pilothouse.engine.v1.Progress
-	(*Outcome)(nil),                   // 33: pilothouse.engine.v1.Outcome
-	(*ObserveRequest)(nil),            // 34: pilothouse.engine.v1.ObserveRequest
-	(*Record)(nil),                    // 35: pilothouse.engine.v1.Record
-	(*ObserveBatch)(nil),              // 36: pilothouse.engine.v1.ObserveBatch
-	(*ReleaseObjects)(nil),            // 37: pilothouse.engine.v1.ReleaseObjects
-	(*ObjectState)(nil),               // 38: pilothouse.engine.v1.ObjectState
-	(*HistoryRequest)(nil),            // 39: pilothouse.engine.v1.HistoryRequest
-	(*HistoryReply)(nil),              // 40: pilothouse.engine.v1.HistoryReply
-	(*WatchBatch_Change)(nil),         // 41: pilothouse.engine.v1.WatchBatch.Change
-	nil,                               // 42: pilothouse.engine.v1.RunRequest.LabelsEntry
-	(*ObserveBatch_RecordChange)(nil), // 43: pilothouse.engine.v1.ObserveBatch.RecordChange
+	(*Identity)(nil),                  // 10: pilothouse.engine.v1.Identity
+	(*Impersonation)(nil),             // 11: pilothouse.engine.v1.Impersonation
+	(*ConnectReply)(nil),              // 12: pilothouse.engine.v1.ConnectReply
+	(*Resource)(nil),                  // 13: pilothouse.engine.v1.Resource
+	(*WatchRequest)(nil),              // 14: pilothouse.engine.v1.WatchRequest
+	(*WatchBatch)(nil),                // 15: pilothouse.engine.v1.WatchBatch
+	(*GetRequest)(nil),                // 16: pilothouse.engine.v1.GetRequest
+	(*ListRequest)(nil),               // 17: pilothouse.engine.v1.ListRequest
+	(*ListPage)(nil),                  // 18: pilothouse.engine.v1.ListPage
+	(*CreateRequest)(nil),             // 19: pilothouse.engine.v1.CreateRequest
+	(*PatchRequest)(nil),              // 20: pilothouse.engine.v1.PatchRequest
+	(*DeleteRequest)(nil),             // 21: pilothouse.engine.v1.DeleteRequest
+	(*DeleteReply)(nil),               // 22: pilothouse.engine.v1.DeleteReply
+	(*ReviewRequest)(nil),             // 23: pilothouse.engine.v1.ReviewRequest
+	(*ObjectReply)(nil),               // 24: pilothouse.engine.v1.ObjectReply
+	(*ChartSource)(nil),               // 25: pilothouse.engine.v1.ChartSource
+	(*ResolveChartRequest)(nil),       // 26: pilothouse.engine.v1.ResolveChartRequest
+	(*ResolveChartReply)(nil),         // 27: pilothouse.engine.v1.ResolveChartReply
+	(*ComposeRequest)(nil),            // 28: pilothouse.engine.v1.ComposeRequest
+	(*ComposeReply)(nil),              // 29: pilothouse.engine.v1.ComposeReply
+	(*Ref)(nil),                       // 30: pilothouse.engine.v1.Ref
+	(*RenderRequest)(nil),             // 31: pilothouse.engine.v1.RenderRequest
+	(*RenderReply)(nil),               // 32: pilothouse.engine.v1.RenderReply
+	(*RunRequest)(nil),                // 33: pilothouse.engine.v1.RunRequest
+	(*RunEvent)(nil),                  // 34: pilothouse.engine.v1.RunEvent
+	(*Progress)(nil),                  // 35: pilothouse.engine.v1.Progress
+	(*Outcome)(nil),                   // 36: pilothouse.engine.v1.Outcome
+	(*ObserveRequest)(nil),            // 37: pilothouse.engine.v1.ObserveRequest
+	(*Record)(nil),                    // 38: pilothouse.engine.v1.Record
+	(*ObserveBatch)(nil),              // 39: pilothouse.engine.v1.ObserveBatch
+	(*ReleaseObjects)(nil),            // 40: pilothouse.engine.v1.ReleaseObjects
+	(*ObjectState)(nil),               // 41: pilothouse.engine.v1.ObjectState
+	(*HistoryRequest)(nil),            // 42: pilothouse.engine.v1.HistoryRequest
+	(*HistoryReply)(nil),              // 43: pilothouse.engine.v1.HistoryReply
+	(*WatchBatch_Change)(nil),         // 44: pilothouse.engine.v1.WatchBatch.Change
+	(*ComposeRequest_Document)(nil),   // 45: pilothouse.engine.v1.ComposeRequest.Document
+	(*ComposeRequest_Assignment)(nil), // 46: pilothouse.engine.v1.ComposeRequest.Assignment
+	nil,                               // 47: pilothouse.engine.v1.RunRequest.LabelsEntry
+	nil,                               // 48: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	(*ObserveBatch_RecordChange)(nil), // 49: pilothouse.engine.v1.ObserveBatch.RecordChange
 }
 var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	0,  // 0: pilothouse.engine.v1.Fault.kind:type_name -> pilothouse.engine.v1.Fault.Kind
-	10, // 1: pilothouse.engine.v1.ConnectRequest.impersonate:type_name -> pilothouse.engine.v1.Impersonation
-	12, // 2: pilothouse.engine.v1.WatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	41, // 3: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
-	6,  // 4: pilothouse.engine.v1.WatchBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	12, // 5: pilothouse.engine.v1.GetRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	12, // 6: pilothouse.engine.v1.ListRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	12, // 7: pilothouse.engine.v1.CreateRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	12, // 8: pilothouse.engine.v1.PatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	2,  // 9: pilothouse.engine.v1.PatchRequest.type:type_name -> pilothouse.engine.v1.PatchRequest.Type
-	12, // 10: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	12, // 11: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	24, // 12: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	27, // 13: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
-	3,  // 14: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
-	42, // 15: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
-	32, // 16: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
-	33, // 17: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
-	4,  // 18: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
-	35, // 19: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
-	6,  // 20: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
-	27, // 21: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
-	43, // 22: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
-	37, // 23: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
-	6,  // 24: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	38, // 25: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
-	27, // 26: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
-	5,  // 27: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
-	35, // 28: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
-	1,  // 29: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
-	35, // 30: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
-	7,  // 31: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
-	9,  // 32: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
-	13, // 33: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
-	15, // 34: pilothouse.engine.v1.Engine.Get:input_type -> pilothouse.engine.v1.GetRequest
-	16, // 35: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
-	18, // 36: pilothouse.engine.v1.Engine.Create:input_type -> pilothouse.engine.v1.CreateRequest
-	19, // 37: pilothouse.engine.v1.Engine.Patch:input_type -> pilothouse.engine.v1.PatchRequest
-	20, // 38: pilothouse.engine.v1.Engine.Delete:input_type -> pilothouse.engine.v1.DeleteRequest
-	22, // 39: pilothouse.engine.v1.Engine.Review:input_type -> pilothouse.engine.v1.ReviewRequest
-	25, // 40: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
-	28, // 41: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
-	30, // 42: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
-	34, // 43: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
-	39, // 44: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
-	8,  // 45: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
-	11, // 46: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
-	14, // 47: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
-	23, // 48: pilothouse.engine.v1.Engine.Get:output_type -> pilothouse.engine.v1.ObjectReply
-	17, // 49: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
-	23, // 50: pilothouse.engine.v1.Engine.Create:output_type -> pilothouse.engine.v1.ObjectReply
-	23, // 51: pilothouse.engine.v1.Engine.Patch:output_type -> pilothouse.engine.v1.ObjectReply
-	21, // 52: pilothouse.engine.v1.Engine.Delete:output_type -> pilothouse.engine.v1.DeleteReply
-	23, // 53: pilothouse.engine.v1.Engine.Review:output_type -> pilothouse.engine.v1.ObjectReply
-	26, // 54: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
-	29, // 55: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
-	31, // 56: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
-	36, // 57: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
-	40, // 58: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
-	45, // [45:59] is the sub-list for method output_type
-	31, // [31:45] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	11, // 1: pilothouse.engine.v1.ConnectRequest.impersonate:type_name -> pilothouse.engine.v1.Impersonation
+	10, // 2: pilothouse.engine.v1.ConnectRequest.identity:type_name -> pilothouse.engine.v1.Identity
+	13, // 3: pilothouse.engine.v1.WatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	44, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
+	6,  // 5: pilothouse.engine.v1.WatchBatch.fault:type_name -> pilothouse.engine.v1.Fault
+	13, // 6: pilothouse.engine.v1.GetRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	13, // 7: pilothouse.engine.v1.ListRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	13, // 8: pilothouse.engine.v1.CreateRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	13, // 9: pilothouse.engine.v1.PatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	2,  // 10: pilothouse.engine.v1.PatchRequest.type:type_name -> pilothouse.engine.v1.PatchRequest.Type
+	13, // 11: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	13, // 12: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	25, // 13: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
+	45, // 14: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	46, // 15: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
+	45, // 16: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	30, // 17: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
+	3,  // 18: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
+	47, // 19: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
+	48, // 20: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	35, // 21: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
+	36, // 22: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
+	4,  // 23: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
+	38, // 24: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
+	6,  // 25: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
+	30, // 26: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
+	49, // 27: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
+	40, // 28: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
+	6,  // 29: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
+	41, // 30: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
+	30, // 31: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
+	5,  // 32: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
+	38, // 33: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
+	1,  // 34: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
+	38, // 35: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
+	7,  // 36: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
+	9,  // 37: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
+	14, // 38: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
+	16, // 39: pilothouse.engine.v1.Engine.Get:input_type -> pilothouse.engine.v1.GetRequest
+	17, // 40: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
+	19, // 41: pilothouse.engine.v1.Engine.Create:input_type -> pilothouse.engine.v1.CreateRequest
+	20, // 42: pilothouse.engine.v1.Engine.Patch:input_type -> pilothouse.engine.v1.PatchRequest
+	21, // 43: pilothouse.engine.v1.Engine.Delete:input_type -> pilothouse.engine.v1.DeleteRequest
+	23, // 44: pilothouse.engine.v1.Engine.Review:input_type -> pilothouse.engine.v1.ReviewRequest
+	26, // 45: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
+	28, // 46: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
+	31, // 47: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
+	33, // 48: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
+	37, // 49: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
+	42, // 50: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
+	8,  // 51: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
+	12, // 52: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
+	15, // 53: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
+	24, // 54: pilothouse.engine.v1.Engine.Get:output_type -> pilothouse.engine.v1.ObjectReply
+	18, // 55: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
+	24, // 56: pilothouse.engine.v1.Engine.Create:output_type -> pilothouse.engine.v1.ObjectReply
+	24, // 57: pilothouse.engine.v1.Engine.Patch:output_type -> pilothouse.engine.v1.ObjectReply
+	22, // 58: pilothouse.engine.v1.Engine.Delete:output_type -> pilothouse.engine.v1.DeleteReply
+	24, // 59: pilothouse.engine.v1.Engine.Review:output_type -> pilothouse.engine.v1.ObjectReply
+	27, // 60: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
+	29, // 61: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
+	32, // 62: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
+	34, // 63: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
+	39, // 64: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
+	43, // 65: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
+	51, // [51:66] is the sub-list for method output_type
+	36, // [36:51] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_pilothouse_engine_v1_engine_proto_init() }
@@ -3622,7 +3992,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 		(*ConnectRequest_Kubeconfig)(nil),
 		(*ConnectRequest_InCluster)(nil),
 	}
-	file_pilothouse_engine_v1_engine_proto_msgTypes[25].OneofWrappers = []any{
+	file_pilothouse_engine_v1_engine_proto_msgTypes[28].OneofWrappers = []any{
 		(*RunEvent_Progress)(nil),
 		(*RunEvent_Outcome)(nil),
 	}
@@ -3632,7 +4002,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pilothouse_engine_v1_engine_proto_rawDesc), len(file_pilothouse_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   38,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -37,6 +37,7 @@ const (
 	Engine_Delete_FullMethodName       = "/pilothouse.engine.v1.Engine/Delete"
 	Engine_Review_FullMethodName       = "/pilothouse.engine.v1.Engine/Review"
 	Engine_ResolveChart_FullMethodName = "/pilothouse.engine.v1.Engine/ResolveChart"
+	Engine_Compose_FullMethodName      = "/pilothouse.engine.v1.Engine/Compose"
 	Engine_Render_FullMethodName       = "/pilothouse.engine.v1.Engine/Render"
 	Engine_Run_FullMethodName          = "/pilothouse.engine.v1.Engine/Run"
 	Engine_Observe_FullMethodName      = "/pilothouse.engine.v1.Engine/Observe"
@@ -59,6 +60,7 @@ type EngineClient interface {
 	Review(ctx context.Context, in *ReviewRequest, opts ...grpc.CallOption) (*ObjectReply, error)
 	// Charts and releases.
 	ResolveChart(ctx context.Context, in *ResolveChartRequest, opts ...grpc.CallOption) (*ResolveChartReply, error)
+	Compose(ctx context.Context, in *ComposeRequest, opts ...grpc.CallOption) (*ComposeReply, error)
 	Render(ctx context.Context, in *RenderRequest, opts ...grpc.CallOption) (*RenderReply, error)
 	Run(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RunEvent], error)
 	Observe(ctx context.Context, in *ObserveRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ObserveBatch], error)
@@ -191,6 +193,16 @@ func (c *engineClient) ResolveChart(ctx context.Context, in *ResolveChartRequest
 	return out, nil
 }
 
+func (c *engineClient) Compose(ctx context.Context, in *ComposeRequest, opts ...grpc.CallOption) (*ComposeReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ComposeReply)
+	err := c.cc.Invoke(ctx, Engine_Compose_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *engineClient) Render(ctx context.Context, in *RenderRequest, opts ...grpc.CallOption) (*RenderReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RenderReply)
@@ -265,6 +277,7 @@ type EngineServer interface {
 	Review(context.Context, *ReviewRequest) (*ObjectReply, error)
 	// Charts and releases.
 	ResolveChart(context.Context, *ResolveChartRequest) (*ResolveChartReply, error)
+	Compose(context.Context, *ComposeRequest) (*ComposeReply, error)
 	Render(context.Context, *RenderRequest) (*RenderReply, error)
 	Run(*RunRequest, grpc.ServerStreamingServer[RunEvent]) error
 	Observe(*ObserveRequest, grpc.ServerStreamingServer[ObserveBatch]) error
@@ -308,6 +321,9 @@ func (UnimplementedEngineServer) Review(context.Context, *ReviewRequest) (*Objec
 }
 func (UnimplementedEngineServer) ResolveChart(context.Context, *ResolveChartRequest) (*ResolveChartReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method ResolveChart not implemented")
+}
+func (UnimplementedEngineServer) Compose(context.Context, *ComposeRequest) (*ComposeReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Compose not implemented")
 }
 func (UnimplementedEngineServer) Render(context.Context, *RenderRequest) (*RenderReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Render not implemented")
@@ -508,6 +524,24 @@ func _Engine_ResolveChart_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Engine_Compose_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ComposeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EngineServer).Compose(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Engine_Compose_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EngineServer).Compose(ctx, req.(*ComposeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Engine_Render_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RenderRequest)
 	if err := dec(in); err != nil {
@@ -604,6 +638,10 @@ var Engine_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ResolveChart",
 			Handler:    _Engine_ResolveChart_Handler,
+		},
+		{
+			MethodName: "Compose",
+			Handler:    _Engine_Compose_Handler,
 		},
 		{
 			MethodName: "Render",

@@ -1,10 +1,12 @@
 package helm
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"helm.sh/helm/v4/pkg/action"
@@ -66,19 +68,50 @@ func (a *run) chartAndValues() (*chartv2.Chart, map[string]any, error) {
 	return loaded, values, err
 }
 
-// decodeValues reads numbers as Helm's own values files are read, so that templates print them the same way.
+// decodeValues reads what package compose wrote: a number without fraction or exponent is an int64, as `--set`
+// makes it, any other a float64, as a values file makes it. Templates print a large one differently.
 func decodeValues(encoded []byte) (map[string]any, error) {
 	values := map[string]any{}
 	if len(encoded) == 0 {
 		return values, nil
 	}
-	if err := json.Unmarshal(encoded, &values); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	if err := decoder.Decode(&values); err != nil {
 		return nil, fault.New(enginev1.Fault_VALUES, "the values are not a JSON object")
 	}
 	if values == nil {
-		values = map[string]any{}
+		return map[string]any{}, nil
+	}
+	for key, value := range values {
+		values[key] = numbers(value)
 	}
 	return values, nil
+}
+
+// numbers replaces json.Number, which Helm's templates would take for a string.
+func numbers(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, inner := range value {
+			value[key] = numbers(inner)
+		}
+	case []any:
+		for i, inner := range value {
+			value[i] = numbers(inner)
+		}
+	case json.Number:
+		if !strings.ContainsAny(value.String(), ".eE") {
+			if whole, err := value.Int64(); err == nil {
+				return whole
+			}
+		}
+		if float, err := value.Float64(); err == nil {
+			return float
+		}
+		return value.String()
+	}
+	return value
 }
 
 // quiet passes Helm's own words on at debug level only: its warnings repeat errors that are returned as well.

@@ -21,6 +21,10 @@ func (a *run) install() error {
 	if err != nil {
 		return err
 	}
+	changes, err := a.postRenderer()
+	if err != nil {
+		return err
+	}
 	if err := a.createCRDs(values); err != nil {
 		return err
 	}
@@ -40,7 +44,7 @@ func (a *run) install() error {
 	verb.ForceConflicts = a.request.GetForceConflicts()
 	verb.SkipCRDs = true // ours to do: see crds.go
 	verb.Replace = newest != nil && newest.status() == common.StatusUninstalled
-	verb.PostRenderer, verb.PostRenderStrategy = a.postRenderer()
+	verb.PostRenderer, verb.PostRenderStrategy = changes, afterRender
 	made, err := verb.RunWithContext(context.Background(), chart, values)
 	if rel, ok := made.(*rspb.Release); ok && rel != nil && err == nil {
 		a.notes = rel.Info.Notes

@@ -210,6 +210,7 @@ func (r *records) Create(key string, rls release.Releaser) error {
 		return fmt.Errorf("unknown release format %T", rls)
 	}
 	rel.Manifest = withoutCRDs(rel.Manifest)
+	r.run.annotateChart(rel)
 	if r.beforeCreate != nil {
 		if err := r.beforeCreate(rel); err != nil {
 			return err

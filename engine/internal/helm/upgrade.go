@@ -20,6 +20,10 @@ func (a *run) upgrade() error {
 	if err != nil {
 		return err
 	}
+	changes, err := a.postRenderer()
+	if err != nil {
+		return err
+	}
 	if err := a.createCRDs(values); err != nil {
 		return err
 	}
@@ -42,7 +46,7 @@ func (a *run) upgrade() error {
 	verb.SkipCRDs = true
 	// Helm refuses to force conflicts where it applies on the client's side, and there are none there.
 	verb.ForceConflicts = a.request.GetForceConflicts() && newest != nil && a.serverSide(newest.revision)
-	verb.PostRenderer, verb.PostRenderStrategy = a.postRenderer()
+	verb.PostRenderer, verb.PostRenderStrategy = changes, afterRender
 	made, err := verb.RunWithContext(context.Background(), a.request.GetName(), chart, values)
 	if rel, ok := made.(*rspb.Release); ok && rel != nil && err == nil {
 		a.notes = rel.Info.Notes

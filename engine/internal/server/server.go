@@ -5,9 +5,13 @@
 package server
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/pilothouse-dev/pilothouse/engine/internal/chart"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/helm"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/observe"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
@@ -32,6 +36,19 @@ func (s *Server) target(id string, resource *enginev1.Resource, namespace string
 	at, err := s.Clusters.Get(id)
 	if err != nil {
 		return nil, raw.Target{}, err
+	}
+	if resource.GetPlural() == "" && resource.GetKind() != "" {
+		kind := schema.GroupKind{Group: resource.GetGroup(), Kind: resource.GetKind()}
+		mapping, err := at.Mapper().RESTMapping(kind, resource.GetVersion())
+		if err != nil {
+			return nil, raw.Target{}, fault.FromAPI(err)
+		}
+		if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+			namespace = ""
+		}
+		resource = &enginev1.Resource{
+			Group: mapping.Resource.Group, Version: mapping.Resource.Version, Plural: mapping.Resource.Resource,
+		}
 	}
 	target, err := raw.TargetOf(resource, namespace, metadataOnly)
 	return at, target, err

@@ -13,6 +13,43 @@ from pilothouse.api.meta import Condition, ObjectMeta, Wire, described
 FINALIZER = "finalizer.managedresource.crossplane.io"
 EXTERNAL_NAME = "crossplane.io/external-name"
 PAUSED = "crossplane.io/paused"
+POLL_INTERVAL = "crossplane.io/poll-interval"
+RECONCILE_REQUESTED = "crossplane.io/reconcile-requested-at"
+
+
+class SecretReference(Wire, frozen=True):
+    """A Secret on the management cluster."""
+
+    name: Annotated[str, described("Name of the Secret.")]
+    namespace: Annotated[str, described("Namespace of the Secret.")] = ""
+
+
+class KeySelector(Wire, frozen=True):
+    """One key of a ConfigMap or Secret on the management cluster."""
+
+    name: Annotated[str, described("Name of the object.")]
+    namespace: Annotated[str, described("Namespace of the object.")] = ""
+    key: Annotated[str, described("The key; the default depends on what it is used for.")] = ""
+    optional: Annotated[
+        bool, described("A missing object or key is skipped instead of an error.")
+    ] = False
+
+
+class ValueSource(Wire, frozen=True):
+    """A ConfigMap's or a Secret's key; if both are given the Secret counts."""
+
+    config_map_key_ref: Annotated[KeySelector | None, described("A key of a ConfigMap.")] = None
+    secret_key_ref: Annotated[KeySelector | None, described("A key of a Secret.")] = None
+
+
+class SetValue(Wire, frozen=True):
+    """One assignment, as in `helm --set name=value`."""
+
+    name: Annotated[str, described("Path of the value: dots nest, a backslash escapes.")]
+    value: Annotated[str, described("The value, in the grammar of --set.")] = ""
+    value_from: Annotated[ValueSource | None, described("Where the value is; wins over value.")] = (
+        None
+    )
 
 
 class ChartSpec(Wire, frozen=True):
@@ -36,6 +73,10 @@ class ChartSpec(Wire, frozen=True):
             "Refuse any packaged chart with another digest.", pattern="^sha256:[a-f0-9]{64}$"
         ),
     ] = ""
+    pull_secret_ref: Annotated[
+        SecretReference | None,
+        described("A Secret with username and password for the repository or registry."),
+    ] = None
 
 
 class ReleaseParameters(Wire, frozen=True):
@@ -46,11 +87,21 @@ class ReleaseParameters(Wire, frozen=True):
     values: Annotated[
         Any,
         described(
-            "Values for the chart, as in values.yaml.",
-            type="object",
+            "Values for the chart, as in values.yaml; they win over valuesFrom.",
             **{"x-kubernetes-preserve-unknown-fields": True},
         ),
     ] = None
+    values_from: Annotated[
+        list[ValueSource],
+        described("YAML documents with values, merged in order; default key values.yaml."),
+    ] = []
+    set: Annotated[
+        list[SetValue], described("Single values, as with --set; they win over everything else.")
+    ] = []
+    patches_from: Annotated[
+        list[ValueSource],
+        described("Kustomize patches for what the chart renders; default key patch.yaml."),
+    ] = []
     skip_create_namespace: Annotated[
         bool, described("Do not create the namespace if it is missing; fail instead.")
     ] = False
@@ -81,10 +132,51 @@ class ReleaseParameters(Wire, frozen=True):
     ] = 20
 
 
+class ReferencePolicy(Wire, frozen=True):
+    """How a reference is resolved; read for compatibility, Pilothouse always resolves."""
+
+    resolution: Annotated[
+        str,
+        described(
+            "Whether the reference must resolve.", enum=["Required", "Optional"], default="Required"
+        ),
+    ] = "Required"
+    resolve: Annotated[
+        str, described("When the reference is resolved.", enum=["Always", "IfNotPresent"])
+    ] = ""
+
+
 class ProviderConfigReference(Wire, frozen=True):
     """Which ProviderConfig, so which cluster."""
 
     name: Annotated[str, described("Name of the ProviderConfig.")]
+    policy: Annotated[ReferencePolicy | None, described("How the reference is resolved.")] = None
+
+
+class ProviderSelector(Wire, frozen=True):
+    """Finds a ProviderConfig instead of naming it."""
+
+    match_controller_ref: Annotated[
+        bool, described("The ProviderConfig whose controller is this Release's controller too.")
+    ] = False
+
+
+class ConnectionDetail(Wire, frozen=True):
+    """One value of a deployed object that goes into the connection secret."""
+
+    api_version: Annotated[str, described("API version of the object.")] = ""
+    kind: Annotated[str, described("Kind of the object.")] = ""
+    name: Annotated[str, described("Name of the object.")] = ""
+    namespace: Annotated[str, described("Namespace of the object.")] = ""
+    field_path: Annotated[str, described("Path of the value, such as spec.ports[0].port.")] = ""
+    resource_version: Annotated[str, described("Not used; accepted for compatibility.")] = ""
+    uid: Annotated[str, described("Not used; accepted for compatibility.")] = ""
+    to_connection_secret_key: Annotated[
+        str, described("The key under which the value is written.")
+    ] = ""
+    skip_part_of_release_check: Annotated[
+        bool, described("Take the value even if the object is not part of this release.")
+    ] = False
 
 
 class ReleaseSpec(Wire, frozen=True):
@@ -95,6 +187,45 @@ class ReleaseSpec(Wire, frozen=True):
         ProviderConfigReference,
         described("The cluster to release to.", default={"name": "default"}),
     ] = ProviderConfigReference(name="default")
+    deletion_policy: Annotated[
+        str,
+        described(
+            "Whether the Helm release goes with the Release.",
+            enum=["Orphan", "Delete"],
+            default="Delete",
+        ),
+    ] = ""
+    provider_selector: Annotated[
+        ProviderSelector | None, described("Find the ProviderConfig by who made both.")
+    ] = None
+    reclaim_policy: Annotated[
+        str, described("The older name of deletionPolicy.", enum=["Delete", "Retain", "Orphan"])
+    ] = ""
+    management_policies: Annotated[
+        list[str],
+        described(
+            "What Pilothouse may do with the Helm release; none at all means paused.",
+            default=["*"],
+            items={
+                "type": "string",
+                "enum": ["Observe", "Create", "Update", "Delete", "LateInitialize", "*"],
+            },
+        ),
+    ] = msgspec.field(default_factory=lambda: ["*"])
+    rollback_limit: Annotated[
+        int | None,
+        described(
+            "After a failure roll back and try again, so many times; without it, try again forever.",
+            format="int32",
+        ),
+    ] = None
+    connection_details: Annotated[
+        list[ConnectionDetail],
+        described("Values of deployed objects that go into the connection secret."),
+    ] = []
+    write_connection_secret_to_ref: Annotated[
+        SecretReference | None, described("Where the connection secret is written.")
+    ] = None
 
 
 class AtProvider(Wire, frozen=True):
@@ -132,6 +263,13 @@ class ReleaseStatus(Wire, frozen=True):
     ] = 0
     at_provider: Annotated[AtProvider, described("Helm's view of the release.")] = AtProvider()
     synced: Annotated[bool, described("The newest revision is what the spec asks for.")] = False
+    patches_sha: Annotated[str, described("Digest of the patches that are deployed.")] = ""
+    failed: Annotated[
+        int, described("Failures that count against rollbackLimit.", format="int32")
+    ] = 0
+    last_handled_reconcile_at: Annotated[
+        str, described("The newest crossplane.io/reconcile-requested-at that was answered.")
+    ] = ""
     summary: Annotated[str, described("How many objects are ready, such as 4/4.")] = ""
     last_attempt: Annotated[LastAttempt, described("The newest action.")] = LastAttempt()
     retries: Annotated[int, described("Failed attempts at the current spec.")] = 0

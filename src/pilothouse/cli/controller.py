@@ -16,6 +16,10 @@ import click
 )
 @click.option("--context", default="", help="Context in the kubeconfig; default: the current one.")
 @click.option(
+    "--namespace",
+    help="The controller's own namespace; default: the pod's, outside a cluster `default`.",
+)
+@click.option(
     "--archive",
     type=click.Path(dir_okay=False, path_type=Path),
     help="SQLite file that keeps what was done.",
@@ -33,6 +37,7 @@ def controller(
     *,
     kubeconfig: Path | None,
     context: str,
+    namespace: str | None,
     archive: Path | None,
     workers: int,
     actions_at_once: int,
@@ -41,7 +46,7 @@ def controller(
     """Run the controller in the foreground until SIGTERM or Ctrl-C."""
     from pilothouse import telemetry
     from pilothouse.app import run_controller
-    from pilothouse.settings import ControllerSettings, cache_dir, state_dir
+    from pilothouse.settings import ControllerSettings, cache_dir, own_namespace, state_dir
 
     telemetry.configure(verbose=verbose)
     settings = ControllerSettings(
@@ -49,6 +54,7 @@ def controller(
         context=context,
         archive=archive or state_dir() / "archive.db",
         cache=cache_dir(),
+        namespace=namespace or own_namespace(),
         workers=workers,
         actions_at_once=actions_at_once,
     )

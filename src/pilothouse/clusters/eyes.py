@@ -60,6 +60,16 @@ class Eyes:
         revisions = self._records.get(release)
         return revisions[max(revisions)] if revisions else None
 
+    def good_before(self, release: ReleaseName, revision: int) -> Record | None:
+        """Return the newest revision before that one that was deployed."""
+        revisions = self._records.get(release, {})
+        good = [
+            number
+            for number, record in revisions.items()
+            if number < revision and record.status in {"deployed", "superseded"}
+        ]
+        return revisions[max(good)] if good else None
+
     def objects_of(self, release: ReleaseName) -> Objects | None:
         """Return how a release's objects are."""
         return self._summaries.get(release)

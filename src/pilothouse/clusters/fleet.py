@@ -2,15 +2,21 @@
 
 import asyncio
 import base64
+import os
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from pathlib import Path
+from typing import Any
 
+import msgspec
 import structlog
 
 from pilothouse.api.kinds import PROVIDER_CONFIG, SECRET
-from pilothouse.api.meta import Key
+from pilothouse.api.meta import Key, ObjectMeta
+from pilothouse.api.provider import Credentials as SourceOfCredentials
 from pilothouse.api.provider import ProviderConfig, SecretKeyReference
+from pilothouse.api.release import Release
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.eyes import Eyes
 from pilothouse.clusters.objects import Objects
@@ -67,6 +73,10 @@ class ClusterTarget:
         """Return the newest revision."""
         return self._eyes.newest(release)
 
+    def good_before(self, release: ReleaseName, revision: int) -> Record | None:
+        """Return the newest revision before that one that was deployed."""
+        return self._eyes.good_before(release, revision)
+
     def objects_of(self, release: ReleaseName) -> ObservedObjects | None:
         """Return how the release's objects are."""
         return self._eyes.objects_of(release)
@@ -74,6 +84,12 @@ class ClusterTarget:
     def learn(self, release: ReleaseName, outcome: Outcome, *, removed: bool) -> None:
         """Take in what an action came to, ahead of the watch."""
         self._eyes.learn(release, outcome, removed=removed)
+
+    async def read(self, api_version: str, kind: str, name: str, namespace: str) -> dict[str, Any]:
+        """Read any object whole."""
+        raw = await self._engine.get_by_kind(self._at, api_version, kind, name, namespace)
+        found: dict[str, Any] = msgspec.json.decode(raw)
+        return found
 
     async def resolve_chart(self, chart: ChartAsk) -> ResolvedChart:
         """Find the chart and bring it into the engine's cache."""
@@ -110,9 +126,12 @@ class Fleet:
         engine: EngineClient,
         management: Credentials,
         configs: Cache[ProviderConfig],
+        *,
+        namespace: str,
         wake: WakeRelease,
         wake_all: Callable[[str], None],
     ) -> None:
+        self._namespace = namespace
         self._engine = engine
         self._management = management
         self._secrets = Objects(engine, management)
@@ -132,7 +151,26 @@ class Fleet:
             self._tasks = tasks
             await asyncio.get_running_loop().create_future()
 
-    async def reach(self, config_name: str) -> ClusterTarget:
+    async def reach(self, release: Release) -> ClusterTarget:
+        """Return the cluster of a Release."""
+        return await self.reach_config(self._config_name(release))
+
+    def _config_name(self, release: Release) -> str:
+        selector = release.spec.provider_selector
+        if selector is None or not selector.match_controller_ref:
+            return release.spec.provider_config_ref.name
+        mine = _controller_uid(release.metadata)
+        for key in self._configs:
+            config = self._configs.get(key)
+            if mine and config and _controller_uid(config.metadata) == mine:
+                return key.name
+        raise Missing(
+            "spec.providerSelector.matchControllerRef: "
+            "no ProviderConfig has the same controller as this Release",
+            FaultKind.NOT_FOUND,
+        )
+
+    async def reach_config(self, config_name: str) -> ClusterTarget:
         """Return the cluster a ProviderConfig names."""
         known = self._known.get(config_name)
         if known is None or config_name in self._stale:
@@ -190,30 +228,75 @@ class Fleet:
                 "create it, or change spec.providerConfigRef.name"
             )
             raise Missing(msg, FaultKind.NOT_FOUND)
-        source = config.spec.credentials
+        return await self._read(config_name, config)
+
+    async def _read(self, name: str, config: ProviderConfig) -> Credentials:
+        spec = config.spec
+        source = spec.credentials
+        if source is None and spec.credentials_secret_ref is not None:
+            loose = spec.credentials_secret_ref
+            source = SourceOfCredentials(
+                source="Secret",
+                secret_ref=SecretKeyReference(
+                    name=loose.name,
+                    namespace=loose.namespace or self._namespace,
+                    key=loose.key or "kubeconfig",
+                ),
+            )
+        if source is None:
+            raise InvalidInput(
+                f'ProviderConfig "{name}": spec.credentials is missing', FaultKind.INVALID
+            )
+        identity, secret = "", b""
+        if spec.identity:
+            identity = spec.identity.type
+            if spec.identity.source != "InjectedIdentity":
+                secret = await self._bytes(name, "spec.identity", spec.identity)
         if source.source == "InjectedIdentity":
             return self._management
-        if source.source != "Secret" or source.secret_ref is None:
-            msg = (
-                f'ProviderConfig "{config_name}": spec.credentials.source is {source.source} '
-                "and needs spec.credentials.secretRef"
-            )
-            raise InvalidInput(msg, FaultKind.INVALID)
-        return Credentials(kubeconfig=await self._kubeconfig(config_name, source.secret_ref))
+        kubeconfig = await self._bytes(name, "spec.credentials", source)
+        return Credentials(kubeconfig=kubeconfig, identity=identity, identity_credentials=secret)
 
-    async def _kubeconfig(self, config_name: str, ref: SecretKeyReference) -> bytes:
-        where = f'ProviderConfig "{config_name}": Secret {ref.namespace}/{ref.name}'
-        self._readers[(ref.namespace, ref.name)].add(config_name)
+    async def _bytes(self, name: str, field: str, source: SourceOfCredentials) -> bytes:
+        where = f'ProviderConfig "{name}": {field}'
+        if source.source == "Secret" and source.secret_ref:
+            return await self._secret(name, where, source.secret_ref)
+        if source.source == "Environment" and source.env:
+            return self._variable(where, source.env.name)
+        if source.source == "Filesystem" and source.fs:
+            return self._file(where, source.fs.path)
+        needs = {"Secret": "secretRef", "Environment": "env", "Filesystem": "fs"}
+        missing = needs.get(source.source)
+        said = f"needs {missing}" if missing else "gives no credentials"
+        raise InvalidInput(f"{where}: source {source.source} {said}", FaultKind.INVALID)
+
+    def _variable(self, where: str, name: str) -> bytes:
+        value = os.environ.get(name)
+        if value is None:
+            raise Missing(f"{where}: the environment has no variable {name}", FaultKind.NOT_FOUND)
+        return value.encode()
+
+    def _file(self, where: str, path: str) -> bytes:
+        try:
+            return Path(path).read_bytes()
+        except OSError as error:
+            raise Missing(f"{where}: {path}: {error.strerror}", FaultKind.NOT_FOUND) from None
+
+    async def _secret(self, name: str, where: str, ref: SecretKeyReference) -> bytes:
+        where = f"{where}: Secret {ref.namespace}/{ref.name}"
+        self._readers[(ref.namespace, ref.name)].add(name)
         try:
             secret = await self._secrets.get(SECRET, ref.name, ref.namespace)
         except Missing:
-            msg = f"{where} not found"
-            raise Missing(msg, FaultKind.NOT_FOUND) from None
-        if ref.key not in secret.data:
-            msg = f'{where} has no key "{ref.key}"'
-            raise InvalidInput(msg, FaultKind.INVALID)
+            raise Missing(f"{where} not found", FaultKind.NOT_FOUND) from None
+        data = secret.data or {}
+        if ref.key not in data:
+            raise InvalidInput(f'{where} has no key "{ref.key}"', FaultKind.INVALID)
         try:
-            return base64.b64decode(secret.data[ref.key], validate=True)
+            return base64.b64decode(data[ref.key], validate=True)
         except ValueError:
-            msg = f'{where}, key "{ref.key}": not base64'
-            raise InvalidInput(msg, FaultKind.INVALID) from None
+            raise InvalidInput(f'{where}, key "{ref.key}": not base64', FaultKind.INVALID) from None
+
+
+def _controller_uid(metadata: ObjectMeta) -> str:
+    return next((one.uid for one in metadata.owner_references if one.controller), "")

@@ -41,3 +41,7 @@ class Objects:
             subresource,
         )
         return msgspec.json.decode(raw, type=kind.struct)
+
+    async def delete(self, kind: Kind[T], name: str, namespace: str = "") -> None:
+        """Delete one object."""
+        await self._engine.delete(self._at, kind, name, namespace)

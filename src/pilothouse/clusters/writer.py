@@ -2,20 +2,25 @@
 
 import contextlib
 import hashlib
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from pilothouse.api.kinds import EVENT, RELEASE
+from pilothouse.api.kinds import EVENT, PROVIDER_CONFIG_USAGE, RELEASE, SECRET
+from pilothouse.api.meta import Key
+from pilothouse.api.provider import CONFIG_LABEL
 from pilothouse.api.release import EXTERNAL_NAME, FINALIZER, Release, ReleaseStatus
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
 from pilothouse.core.conditions import timestamp
 from pilothouse.core.outcome import Notice
-from pilothouse.errors import AlreadyExists, Missing
+from pilothouse.errors import AlreadyExists, Missing, NotPermitted
+from pilothouse.faults import FaultKind
 
 LONGEST_NOTICE = 1000
+CONNECTION_SECRET = "connection.crossplane.io/v1alpha1"  # noqa: S105 - a type, not a secret
 
 
 class ReleaseWriter:
@@ -27,7 +32,8 @@ class ReleaseWriter:
         self._instance = instance
 
     async def claim(self, release: Release) -> Release:
-        """Put the finalizer and the external name on it, in one write."""
+        """Say that it uses its ProviderConfig; then finalizer and external name, in one write."""
+        await self._use(release)
         metadata = release.metadata
         patch: dict[str, Any] = {"resourceVersion": metadata.resource_version}
         if FINALIZER not in metadata.finalizers:
@@ -36,6 +42,56 @@ class ReleaseWriter:
             patch["annotations"] = {EXTERNAL_NAME: metadata.name}
         return await self._merge(release, {"metadata": patch})
 
+    async def late_initialize(self, release: Release, name: str, version: str) -> Release:
+        """Fill in the chart's name and version where the user left them open."""
+        chart = release.spec.for_provider.chart
+        found: dict[str, str] = {}
+        if not chart.name:
+            found["name"] = name
+        if not chart.version and not chart.url:
+            found["version"] = version
+        if not found:
+            return release
+        patch = {
+            "metadata": {"resourceVersion": release.metadata.resource_version},
+            "spec": {"forProvider": {"chart": found}},
+        }
+        return await self._merge(release, patch)
+
+    async def connect_secret(self, release: Release, data: Mapping[str, str]) -> None:
+        """Write the connection secret, if it is not so already."""
+        ref = release.spec.write_connection_secret_to_ref
+        if ref is None:
+            return
+        namespace = ref.namespace or release.metadata.namespace
+        try:
+            held = await self._objects.get(SECRET, ref.name, namespace)
+        except Missing:
+            manifest = {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {
+                    "name": ref.name,
+                    "namespace": namespace,
+                    "ownerReferences": [owner_reference(release)],
+                },
+                "type": CONNECTION_SECRET,
+                "data": dict(data),
+            }
+            await self._objects.create(SECRET, manifest, namespace)
+            return
+        owner = next((one.uid for one in held.metadata.owner_references if one.controller), "")
+        if owner != release.metadata.uid:
+            raise NotPermitted(
+                f"spec.writeConnectionSecretToRef: Secret {namespace}/{ref.name} exists and is not "
+                "this Release's; choose another name",
+                FaultKind.ALREADY_EXISTS,
+            )
+        if (held.data or {}) != data:
+            gone = dict.fromkeys((held.data or {}).keys() - data.keys())
+            key = Key(SECRET.qualified, namespace, ref.name)
+            await self._objects.merge(SECRET, key, {"data": {**gone, **data}})
+
     async def let_go(self, release: Release) -> None:
         """Take the finalizer off; the object then goes."""
         left = [one for one in release.metadata.finalizers if one != FINALIZER]
@@ -43,8 +99,6 @@ class ReleaseWriter:
         key = RELEASE.key(release.metadata)
         with contextlib.suppress(Missing):
             await self._objects.merge(RELEASE, key, {"metadata": patch})
-        # Gone as far as we are concerned; the watch will say so too, a moment later.
-        self._cache.drop(key)
 
     async def status(self, release: Release, status: ReleaseStatus) -> Release:
         """Write the fields of the status that differ; nothing when none does."""
@@ -52,6 +106,28 @@ class ReleaseWriter:
         if not patch:
             return release
         return await self._merge(release, {"status": patch}, subresource="status")
+
+    async def _use(self, release: Release) -> None:
+        metadata = release.metadata
+        config = release.spec.provider_config_ref.name
+        manifest = {
+            "apiVersion": PROVIDER_CONFIG_USAGE.api_version,
+            "kind": PROVIDER_CONFIG_USAGE.kind,
+            "metadata": {
+                "name": metadata.uid,
+                "labels": {CONFIG_LABEL: config},
+                "ownerReferences": [owner_reference(release)],
+            },
+            "providerConfigRef": {"name": config},
+            "resourceRef": {
+                "apiVersion": RELEASE.api_version,
+                "kind": RELEASE.kind,
+                "name": metadata.name,
+                "uid": metadata.uid,
+            },
+        }
+        with contextlib.suppress(AlreadyExists):
+            await self._objects.create(PROVIDER_CONFIG_USAGE, manifest)
 
     async def tell(self, release: Release, notice: Notice) -> None:
         """Post an Event; the same one twice is one."""
@@ -93,6 +169,18 @@ class ReleaseWriter:
         written = await self._objects.merge(RELEASE, key, patch, subresource=subresource)
         self._cache.put(key, written.metadata.resource_version, written)
         return written
+
+
+def owner_reference(release: Release) -> dict[str, Any]:
+    """Name the Release as the controller of something, which then goes with it."""
+    return {
+        "apiVersion": RELEASE.api_version,
+        "kind": RELEASE.kind,
+        "name": release.metadata.name,
+        "uid": release.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
 
 
 def difference(before: ReleaseStatus, after: ReleaseStatus) -> dict[str, Any]:

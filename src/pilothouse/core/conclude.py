@@ -10,13 +10,31 @@ from datetime import datetime
 import msgspec
 
 from pilothouse.api.meta import Condition
-from pilothouse.api.release import AtProvider, LastAttempt, Release, ReleaseStatus
+from pilothouse.api.release import (
+    RECONCILE_REQUESTED,
+    AtProvider,
+    LastAttempt,
+    Release,
+    ReleaseStatus,
+)
 from pilothouse.core.conditions import READY, SYNCED, condition, find, merge, moment, timestamp
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
-from pilothouse.core.observed import Objects, Observed, Record
-from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice
-from pilothouse.core.plan import Action, Install, Plan, Rest, Uninstall, Unlock, name_of
+from pilothouse.core.observed import FAILED, Objects, Observed, Record
+from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice, Outcome
+from pilothouse.core.plan import (
+    Action,
+    Install,
+    Plan,
+    Rest,
+    Rollback,
+    Stop,
+    Uninstall,
+    Unlock,
+    Upgrade,
+    name_of,
+)
+from pilothouse.core.redact import redact
 from pilothouse.core.retry import Attempts, backoff
 from pilothouse.core.state import State, StateName, classify
 from pilothouse.faults import FaultKind
@@ -27,18 +45,21 @@ _DONE = {
     "Upgrade": "UpdatedExternalResource",
     "Uninstall": "DeletedExternalResource",
     "Unlock": "RecoveredExternalResource",
+    "Rollback": "RolledBackExternalResource",
 }
 _FAILED = {
     "Install": "CannotCreateExternalResource",
     "Upgrade": "CannotUpdateExternalResource",
     "Uninstall": "CannotDeleteExternalResource",
     "Unlock": "CannotUpdateExternalResource",
+    "Rollback": "CannotRollBackExternalResource",
 }
 _DOING = {
     "Install": ("Creating", "installing"),
     "Upgrade": ("Unavailable", "upgrading"),
     "Uninstall": ("Deleting", "uninstalling"),
     "Unlock": ("Unavailable", "recovering"),
+    "Rollback": ("Unavailable", "rolling back"),
 }
 # Not a failure of what was asked: the next pass looks and decides.
 _NOT_COUNTED = frozenset(
@@ -51,24 +72,32 @@ _NOT_COUNTED = frozenset(
 )
 
 
-def attempts_of(status: ReleaseStatus) -> Attempts:
+def attempts_of(release: Release) -> Attempts:
     """Read back what was tried."""
+    status = release.status
     return Attempts(
         digest=status.last_attempt.digest,
         failures=status.retries,
         next_at=moment(status.next_attempt),
         error=status.last_attempt.error,
+        rolled_back=status.failed,
+        asked_for_now=_request(release) != status.last_handled_reconcile_at,
     )
+
+
+def _request(release: Release) -> str:
+    return release.metadata.annotations.get(RECONCILE_REQUESTED, "")
 
 
 def announce(release: Release, desired: Desired, plan: Action, now: datetime) -> ReleaseStatus:
     """Return the status that says what is about to be done, and why."""
     name = name_of(plan)
     ready_reason, doing = _DOING[name]
-    message = f"{doing}: {plan.reason}"
+    message = redact(f"{doing}: {plan.reason}", desired.secrets)
     asked = question(desired)
     status = release.status
     same = status.last_attempt.digest == asked
+    going_back = isinstance(plan, Rollback) or (isinstance(plan, Uninstall) and not desired.absent)
     return msgspec.structs.replace(
         status,
         conditions=_conditions(
@@ -79,9 +108,16 @@ def announce(release: Release, desired: Desired, plan: Action, now: datetime) ->
         observed_generation=release.metadata.generation,
         synced=False,
         retries=status.retries if same else 0,
-        next_attempt=None,
+        failed=status.failed if same else 0,
+        next_attempt=status.next_attempt if same and going_back else None,
+        last_handled_reconcile_at=_request(release),
         last_attempt=LastAttempt(
-            action=name, digest=asked, reason=plan.reason, started=timestamp(now)
+            action=name,
+            digest=asked,
+            reason=redact(plan.reason, desired.secrets),
+            started=timestamp(now),
+            # What is being undone is still the reason why the spec is not deployed.
+            error=status.last_attempt.error if going_back else "",
         ),
     )
 
@@ -90,6 +126,7 @@ def conclude_action(
     release: Release, desired: Desired, ended: Ended, observed: Observed, now: datetime
 ) -> Conclusion:
     """Return what to write when an action has ended; `desired` is what is asked by now."""
+    ended = _redacted(ended)
     plan, outcome = ended.plan, ended.outcome
     fault = outcome.fault
     if fault and (fault.kind in _NOT_COUNTED or _can_make_namespace(desired, fault)):
@@ -100,11 +137,25 @@ def conclude_action(
     )
     entry = _entry(release, ended, now)
     if fault:
+        counted = isinstance(plan, Install | Upgrade) and desired.rollback_limit is not None
+        if counted and outcome.record and outcome.record.status == FAILED:
+            status = msgspec.structs.replace(status, failed=status.failed + 1)
         return _failed(release, status, name, fault, entry, now)
+    notice = Notice(_DONE[name], _describe(ended))
+    if _went_back(ended):
+        # The spec is still not what is deployed, and the failure is still the reason.
+        status = msgspec.structs.replace(
+            status,
+            last_attempt=_finished(status.last_attempt, now, status.last_attempt.error),
+        )
+        return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
     status = msgspec.structs.replace(
         status,
         retries=0,
         next_attempt=None,
+        patches_sha=ended.desired.patches_sha
+        if isinstance(plan, Install | Upgrade)
+        else status.patches_sha,
         last_attempt=_finished(status.last_attempt, now, ""),
     )
     # What the next pass would find, so that one write tells it all.
@@ -112,8 +163,24 @@ def conclude_action(
     release = msgspec.structs.replace(release, status=status)
     state = classify(desired, after, now)
     status = conclude_quiet(release, desired, after, state, Rest(), now)
-    notice = Notice(_DONE[name], f"{_describe(ended)}: {plan.reason}")
     return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
+
+
+def _went_back(ended: Ended) -> bool:
+    """Whether the action undid a failure rather than did what is asked."""
+    undone = isinstance(ended.plan, Uninstall | Unlock) and not ended.desired.absent
+    return undone or isinstance(ended.plan, Rollback)
+
+
+def _redacted(ended: Ended) -> Ended:
+    """Take out of everything Helm said what came from a Secret."""
+    secrets, outcome = ended.desired.secrets, ended.outcome
+    record, fault = outcome.record, outcome.fault
+    if record:
+        record = replace(record, description=redact(record.description, secrets))
+    if fault:
+        fault = Fault(fault.kind, redact(fault.message, secrets))
+    return replace(ended, outcome=Outcome(record, fault))
 
 
 def conclude_fault(
@@ -125,7 +192,9 @@ def conclude_fault(
     status = msgspec.structs.replace(
         status,
         retries=status.retries if same else 0,
+        failed=status.failed if same else 0,
         observed_generation=release.metadata.generation,
+        last_handled_reconcile_at=_request(release),
         last_attempt=LastAttempt(
             action=status.last_attempt.action if same else action,
             digest=asked,
@@ -142,6 +211,20 @@ def conclude_quiet(
 ) -> ReleaseStatus:
     """Return the status when nothing is to be done."""
     status = release.status
+    if isinstance(plan, Stop):
+        said = redact(plan.reason, desired.secrets)
+        stopped = (
+            _synced(release, now, true=False, reason=plan.kind, message=said),
+            _ready(release, now, true=False, reason="Unavailable", message=said),
+        )
+        return msgspec.structs.replace(
+            status,
+            conditions=_conditions(release, *stopped),
+            observed_generation=release.metadata.generation,
+            at_provider=_at_provider(status, observed.record),
+            next_attempt=None,
+            last_handled_reconcile_at=_request(release),
+        )
     if not isinstance(plan, Rest):
         return status
     if desired.paused:
@@ -150,7 +233,9 @@ def conclude_quiet(
             now,
             true=False,
             reason="ReconcilePaused",
-            message="paused by the annotation crossplane.io/paused",
+            message="paused by the annotation crossplane.io/paused"
+            if release.paused
+            else "paused: managementPolicies is empty",
         )
         return msgspec.structs.replace(status, conditions=_conditions(release, paused))
     deployed = state.name in {StateName.IN_SYNC, StateName.UNREADY}
@@ -169,7 +254,9 @@ def conclude_quiet(
         synced=True,
         summary=objects.summary if objects else status.summary,
         retries=0,
+        failed=0,
         next_attempt=None,
+        last_handled_reconcile_at=_request(release),
         last_attempt=_without_error(status.last_attempt),
     )
 
@@ -266,13 +353,15 @@ def _describe(ended: Ended) -> str:
     match plan:
         case Install():
             return f"installed {chart} as {desired.release}"
+        case Rollback(revision=to):
+            return f"rolled {desired.release} back to revision {to}: {plan.reason}"
         case Uninstall():
-            return f"uninstalled {desired.release}"
+            return f"uninstalled {desired.release}: {plan.reason}"
         case Unlock(revision=revision):
-            return f"cleared the interrupted revision {revision} of {desired.release}"
-        case _:
+            return f"cleared revision {revision} of {desired.release}: {plan.reason}"
+        case Upgrade():
             revision = record.revision if record else 0
-            return f"upgraded {desired.release} to {chart}, revision {revision}"
+            return f"upgraded {desired.release} to {chart}, revision {revision}: {plan.reason}"
 
 
 def _entry(release: Release, ended: Ended, now: datetime) -> Entry:

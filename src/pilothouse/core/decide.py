@@ -16,6 +16,8 @@ from pilothouse.core.plan import (
     LetGo,
     Plan,
     Rest,
+    Rollback,
+    Stop,
     Uninstall,
     Unlock,
     Upgrade,
@@ -38,8 +40,11 @@ def decide(
     """Return the one next step."""
     if desired.paused:
         return Rest("paused")
+    if desired.absent and not desired.policies.delete:
+        return LetGo()
     record = observed.record
     asked = question(desired)
+    retried = attempts.failed_before(asked)
     match state.name:
         case StateName.GONE:
             return LetGo()
@@ -49,6 +54,16 @@ def decide(
             return Rest(state.reason)
         case StateName.UNMANAGED:
             return Inspect(record.revision if record else 0)
+        case _ if not _allowed(desired, state):
+            return Stop("NotAllowed", f"{state.reason}, and managementPolicies do not allow more")
+        case StateName.FAILED if desired.rollback_limit is not None and retried:
+            return _go_back(observed, state)
+        case StateName.ABSENT | StateName.OUT_OF_SYNC | StateName.FAILED if attempts.exhausted(
+            asked, desired.rollback_limit
+        ):
+            times = "once" if attempts.rolled_back == 1 else f"{attempts.rolled_back} times"
+            said = f"rolled back {times}; edit the spec to try again: {attempts.error}"
+            return Stop("RollbackLimitReached", said)
         case _ if not attempts.due(asked, now):
             return Wait(attempts.error, until=attempts.next_at)
         case StateName.STALE if record and record.pending:
@@ -58,13 +73,28 @@ def decide(
         case StateName.ABSENT if observed.namespace_missing and desired.create_namespace:
             return CreateNamespace(desired.release.namespace)
         case StateName.ABSENT:
-            return Install(state.reason, preflight=attempts.failed_before(asked))
+            return Install(state.reason, preflight=retried)
         case StateName.OUT_OF_SYNC:
-            return Upgrade(state.reason, preflight=attempts.failed_before(asked))
+            return Upgrade(state.reason, preflight=retried)
         case StateName.FAILED:
             return Upgrade(f"retry: {state.reason}", preflight=True)
         case _:
             assert_never(state.name)
+
+
+def _allowed(desired: Desired, state: State) -> bool:
+    policies = desired.policies
+    if desired.absent:
+        return policies.delete
+    return policies.create if state.name is StateName.ABSENT else policies.update
+
+
+def _go_back(observed: Observed, state: State) -> Plan:
+    """After a failure with a rollback limit: to the last good revision, or to nothing at all."""
+    good = observed.good
+    if good is None:
+        return Uninstall(f"there is no good revision to go back to: {state.reason}")
+    return Rollback(good.revision, good.digest, state.reason)
 
 
 def _while_pending(desired: Desired, observed: Observed, state: State) -> Plan:

@@ -7,11 +7,13 @@ It is computed from what was asked, never from a rendered manifest, so random te
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from pilothouse.api.release import Release, ReleaseParameters
+from pilothouse.core.policy import Policies, policies_of
 
 DEFAULT_TIMEOUT = timedelta(minutes=5)
 DIGEST_LENGTH = 40
@@ -31,6 +33,8 @@ class ChartAsk:
     digest: str = ""
     plain_http: bool = False
     insecure_skip_tls_verify: bool = False
+    username: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
 
     def __str__(self) -> str:
         shown = self.name or self.url
@@ -46,6 +50,23 @@ class ReleaseName:
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the references of a Release came to."""
+
+    values: dict[str, Any] | None = field(default=None, repr=False)
+    patches: tuple[bytes, ...] = field(default=(), repr=False)
+    patches_sha: str = ""
+    patch_annotations: tuple[tuple[str, str], ...] = ()
+    username: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    # Everything that came from a Secret: it must not appear in any message.
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+
+
+NOTHING_REFERRED_TO = Sources()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +87,18 @@ class Desired:
     take_ownership: bool = False
     force_conflicts: bool = False
     max_history: int = 20
+    rollback_limit: int | None = None
+    policies: Policies = field(default_factory=Policies)
+    patches: tuple[bytes, ...] = field(default=(), repr=False)
+    patches_sha: str = ""
+    patch_annotations: tuple[tuple[str, str], ...] = ()
+    secrets: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
 
-def desired(release: Release) -> Desired:
+def desired(release: Release, sources: Sources = NOTHING_REFERRED_TO) -> Desired:
     """Read a Release. Raises ValueError, naming the field, for what the schema could not refuse."""
     wanted = release.spec.for_provider
-    values = wanted.values if wanted.values is not None else {}
+    values = sources.values if sources.values is not None else wanted.values or {}
     if not isinstance(values, dict):
         msg = "spec.forProvider.values: must be an object"
         raise ValueError(msg)
@@ -88,15 +115,17 @@ def desired(release: Release) -> Desired:
         digest=chart.digest,
         plain_http=wanted.plain_http,
         insecure_skip_tls_verify=wanted.insecure_skip_tls_verify,
+        username=sources.username,
+        password=sources.password,
     )
     return Desired(
         release=ReleaseName(wanted.namespace, release.external_name),
         chart=asked,
         values=values,
-        digest=digest_of(asked, values, latest=not chart.version, flags=_flags(wanted)),
+        digest=digest_of(asked, values, flags=_flags(wanted), patches=sources.patches_sha),
         generation=release.metadata.generation,
         absent=release.metadata.deletion_timestamp is not None,
-        paused=release.paused,
+        paused=release.paused or not release.spec.management_policies,
         wait=wanted.wait,
         timeout=duration(wanted.wait_timeout, "spec.forProvider.waitTimeout"),
         skip_crds=wanted.skip_crds,
@@ -104,6 +133,12 @@ def desired(release: Release) -> Desired:
         take_ownership=wanted.take_ownership,
         force_conflicts=wanted.ssa_force_conflicts,
         max_history=wanted.max_history,
+        rollback_limit=release.spec.rollback_limit,
+        policies=policies_of(release),
+        patches=sources.patches,
+        patches_sha=sources.patches_sha,
+        patch_annotations=sources.patch_annotations,
+        secrets=sources.secrets,
     )
 
 
@@ -118,16 +153,22 @@ def _flags(wanted: ReleaseParameters) -> list[str]:
 
 
 def digest_of(
-    chart: ChartAsk, values: dict[str, Any], *, latest: bool = False, flags: list[str] | None = None
+    chart: ChartAsk, values: dict[str, Any], *, flags: Sequence[str] = (), patches: str = ""
 ) -> str:
-    """Return 40 hex digits for what reaches the cluster; `latest` stands for whatever version came."""
-    version = "" if latest else plain_version(chart.version)
-    asked = {
-        "flags": flags or [],
-        "chart": [chart.repository, chart.name, version, chart.url, chart.digest],
-        "values": values,
-    }
+    """Return 40 hex digits for what reaches the cluster."""
+    if chart.url:
+        # The address is the identity; name and version are whatever is found there.
+        identity = [chart.url, chart.digest]
+    else:
+        version = plain_version(chart.version)
+        identity = [chart.repository, chart.name, version, chart.digest]
+    asked = {"chart": identity, "flags": list(flags), "patches": patches, "values": values}
     return hashlib.sha256(spelled(asked).encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def needs_version(wanted: Desired) -> bool:
+    """Whether "the latest" has yet to be found: nothing is named and nothing is deployed."""
+    return not wanted.chart.url and not wanted.chart.version and not wanted.chart.digest
 
 
 def plain_version(version: str) -> str:

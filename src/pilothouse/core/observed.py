@@ -152,3 +152,9 @@ class Observed:
     # What the newest revision was made from, if this process made it: tells what changed since.
     made_from: Desired | None = None
     namespace_missing: bool = False
+    # The newest revision before this one that was deployed: where a rollback goes.
+    good: Record | None = None
+    # Whether the instance that left a pending record still lives; None when there is none.
+    owner_alive: bool | None = None
+    # The patches a release of another controller was made with, as its status tells.
+    patches_sha: str = ""

@@ -28,6 +28,15 @@ class Uninstall:
 
 
 @dataclass(frozen=True, slots=True)
+class Rollback:
+    """Go back to a revision that was good; it keeps the digest it was made from."""
+
+    revision: int
+    digest: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Unlock:
     """Clear a pending record whose owner is gone."""
 
@@ -65,6 +74,14 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class Stop:
+    """Nothing more will be tried until someone edits something; `kind` is the condition's reason."""
+
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rest:
     """Everything is as asked."""
 
@@ -76,8 +93,8 @@ class LetGo:
     """The release is gone: let the object go too."""
 
 
-Action = Install | Upgrade | Uninstall | Unlock
-Plan = Action | CreateNamespace | Inspect | Interrupt | Wait | Rest | LetGo
+Action = Install | Upgrade | Rollback | Uninstall | Unlock
+Plan = Action | CreateNamespace | Inspect | Interrupt | Wait | Stop | Rest | LetGo
 
 
 def name_of(plan: Plan) -> str:

@@ -17,14 +17,26 @@ class Attempts:
     failures: int = 0
     next_at: datetime | None = None
     error: str = ""
+    # Failures that count against a rollback limit.
+    rolled_back: int = 0
+    # Somebody asked, by annotation, not to wait any longer.
+    asked_for_now: bool = False
 
     def due(self, digest: str, now: datetime) -> bool:
         """Whether a try may start; a new digest is a new question, so old failures do not count."""
+        if self.asked_for_now:
+            return True
         return self.digest != digest or self.next_at is None or now >= self.next_at
 
     def failed_before(self, digest: str) -> bool:
         """Whether this very question has failed already."""
         return self.digest == digest and self.failures > 0
+
+    def exhausted(self, digest: str, limit: int | None) -> bool:
+        """Whether this question has failed as often as its limit allows."""
+        if limit is None or not self.failed_before(digest):
+            return False
+        return self.rolled_back >= limit
 
 
 def backoff(failures: int, seed: str) -> timedelta:

@@ -1,5 +1,6 @@
 """Name the state a release is in, with a reason a person understands."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -9,6 +10,12 @@ from pilothouse.core.observed import DEPLOYED, FAILED, Decoded, Observed, Record
 
 # A foreign `helm` that has been pending for longer than this is not coming back.
 FOREIGN_PATIENCE = timedelta(minutes=15)
+# How soon to look again whether another instance still lives.
+OTHER_INSTANCE_LOOK = timedelta(seconds=5)
+
+
+# Not a range: the newest version inside one is nobody's difference.
+_EXACT = re.compile(r"v?\d+(\.\d+)*([-+].*)?")
 
 
 class StateName(StrEnum):
@@ -45,11 +52,13 @@ def classify(desired: Desired, observed: Observed, now: datetime) -> State:
             return State(StateName.GONE, "uninstalled")
         return State(StateName.ABSENT, "not installed")
     if record.pending:
-        return _pending(record, now)
+        return _pending(record, observed, now)
     if desired.absent:
         return State(StateName.DELETING, "the Release was deleted")
     if record.status in {"uninstalling", "uninstalled"}:
         return State(StateName.STALE, f"an uninstall left revision {record.revision} behind")
+    if not desired.policies.update and record.status == DEPLOYED:
+        return _same_digest(record, observed)
     if not record.digest:
         return _unmanaged(desired, record, observed)
     if record.digest != desired.digest:
@@ -57,8 +66,14 @@ def classify(desired: Desired, observed: Observed, now: datetime) -> State:
     return _same_digest(record, observed)
 
 
-def _pending(record: Record, now: datetime) -> State:
+def _pending(record: Record, observed: Observed, now: datetime) -> State:
     """No action of ours runs (that was ruled out before), so the owner decides."""
+    if record.owner and observed.owner_alive:
+        return State(
+            StateName.PENDING,
+            f"another instance of Pilothouse is busy with revision {record.revision}",
+            until=now + OTHER_INSTANCE_LOOK,
+        )
     if record.owner:
         return State(
             StateName.STALE, f"revision {record.revision} was interrupted ({record.status})"
@@ -80,7 +95,7 @@ def _unmanaged(desired: Desired, record: Record, observed: Observed) -> State:
     decoded = observed.decoded
     if decoded is None or decoded.revision != record.revision:
         return State(StateName.UNMANAGED, f"revision {record.revision} was made by another client")
-    difference = _difference(desired, decoded)
+    difference = _difference(desired, decoded, observed)
     if difference:
         return State(StateName.OUT_OF_SYNC, difference)
     return _same_digest(record, observed)
@@ -94,17 +109,22 @@ def _why(desired: Desired, observed: Observed) -> str:
         return f"chart {made_from.chart} → {desired.chart}"
     if spelled(made_from.values) != spelled(desired.values):
         return f"values changed: {changes(made_from.values, desired.values)}"
+    if made_from.patches_sha != desired.patches_sha:
+        return "patches changed"
     return "apply options changed"
 
 
-def _difference(desired: Desired, decoded: Decoded) -> str:
-    if desired.chart.name and desired.chart.name != decoded.chart_name:
-        return f"chart {decoded.chart_name} → {desired.chart.name}"
-    wanted = desired.chart.version
-    if wanted and plain_version(wanted) != plain_version(decoded.chart_version):
-        return f"chart {decoded.chart_version} → {wanted}"
+def _difference(desired: Desired, decoded: Decoded, observed: Observed) -> str:
+    chart = desired.chart
+    if not chart.url and chart.name and chart.name != decoded.chart_name:
+        return f"chart {decoded.chart_name} → {chart.name}"
+    exact = not chart.url and _EXACT.fullmatch(chart.version)
+    if exact and plain_version(chart.version) != plain_version(decoded.chart_version):
+        return f"chart {decoded.chart_version} → {chart.version}"
     if spelled(desired.values) != spelled(decoded.values):
         return f"values changed: {changes(decoded.values, desired.values)}"
+    if desired.patches_sha != observed.patches_sha:
+        return "patches changed"
     return ""
 
 

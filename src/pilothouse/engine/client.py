@@ -5,7 +5,7 @@ the handle for the living engine is looked up, or asked for, here.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from typing import Any
 
@@ -30,7 +30,17 @@ from pilothouse.errors import (
     Unavailable,
 )
 from pilothouse.faults import FaultKind
-from pilothouse.ports import Credentials, Order, Progress, ResolvedChart, Sighting, WatchBatch
+from pilothouse.ports import (
+    Assignment,
+    Composed,
+    Credentials,
+    Document,
+    Order,
+    Progress,
+    ResolvedChart,
+    Sighting,
+    WatchBatch,
+)
 
 _SERVICE = "/pilothouse.engine.v1.Engine/"
 _FAULT_TRAILER = "pilothouse-fault-bin"
@@ -48,6 +58,9 @@ _CLASS: dict[FaultKind, type[PilothouseError]] = {
     FaultKind.REJECTED: InvalidInput,
     FaultKind.UNREACHABLE: Unavailable,
     FaultKind.CHART_UNAVAILABLE: Unavailable,
+    # Handles of an engine that has been replaced since they were given out: look again.
+    FaultKind.UNKNOWN_CLUSTER: EngineLost,
+    FaultKind.UNKNOWN_CHART: EngineLost,
 }
 
 AnyKind = Kind[Any]
@@ -87,6 +100,19 @@ class EngineClient:
         request = pb.GetRequest(
             cluster=await self.connect(at),
             resource=codec.resource(kind),
+            namespace=namespace,
+            name=name,
+        )
+        return await self._object("Get", request)
+
+    async def get_by_kind(
+        self, at: Credentials, api_version: str, kind: str, name: str, namespace: str
+    ) -> bytes:
+        """Read one object of a kind whose plural only the cluster knows."""
+        group, _, version = api_version.rpartition("/")
+        request = pb.GetRequest(
+            cluster=await self.connect(at),
+            resource=pb.Resource(group=group, version=version, kind=kind),
             namespace=namespace,
             name=name,
         )
@@ -140,6 +166,25 @@ class EngineClient:
         request = pb.ResolveChartRequest(source=codec.chart_source(chart))
         reply = await self._unary("ResolveChart", request, pb.ResolveChartReply)
         return ResolvedChart(reply.name, reply.version, reply.digest)
+
+    async def compose(
+        self,
+        documents: Sequence[Document],
+        assignments: Sequence[Assignment],
+        patches: Sequence[Document],
+    ) -> Composed:
+        """Put values and patches together as Helm does; raises InvalidInput, naming the origin."""
+        request = pb.ComposeRequest(
+            documents=[_document(one) for one in documents],
+            assignments=[
+                pb.ComposeRequest.Assignment(origin=one.origin, name=one.name, value=one.value)
+                for one in assignments
+            ],
+            patches=[_document(one) for one in patches],
+        )
+        reply = await self._unary("Compose", request, pb.ComposeReply)
+        # 1.0 and 1 stay apart (a document's number, an assignment's): templates print large ones differently.
+        return Composed(msgspec.json.decode(reply.values), reply.patches_sha, tuple(reply.patches))
 
     async def decode(self, at: Credentials, release: ReleaseName, revision: int) -> Decoded:
         """Read one revision whole."""
@@ -206,17 +251,17 @@ class EngineClient:
 
     async def _stream(self, verb: str, request: Any, reply: type[Any]) -> AsyncGenerator[Any, None]:
         living = await self._living()
-        call = living.channel.unary_stream(
-            _SERVICE + verb,
-            request_serializer=type(request).SerializeToString,
-            response_deserializer=reply.FromString,
-        )(request)
-        try:
-            with _our_errors(verb):
+        with _our_errors(verb):
+            call = living.channel.unary_stream(
+                _SERVICE + verb,
+                request_serializer=type(request).SerializeToString,
+                response_deserializer=reply.FromString,
+            )(request)
+            try:
                 async for message in call:
                     yield message
-        finally:
-            call.cancel()
+            finally:
+                call.cancel()
 
     async def _living(self) -> Incarnation:
         living = await self._process.current()
@@ -225,6 +270,10 @@ class EngineClient:
             self._handles.clear()
             self._calls.clear()
         return living
+
+
+def _document(document: Document) -> pb.ComposeRequest.Document:
+    return pb.ComposeRequest.Document(origin=document.origin, text=document.text)
 
 
 @contextmanager

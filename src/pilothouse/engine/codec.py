@@ -11,7 +11,7 @@ from pilothouse.api.kinds import Kind
 from pilothouse.core.desired import ChartAsk, ReleaseName
 from pilothouse.core.observed import Health, ObjectRef, ObjectState, Record
 from pilothouse.core.outcome import Fault, Outcome
-from pilothouse.core.plan import Action, Install, Uninstall, Unlock, Upgrade
+from pilothouse.core.plan import Action, Install, Rollback, Uninstall, Unlock, Upgrade
 from pilothouse.engine.v1 import engine_pb2 as pb
 from pilothouse.faults import FaultKind
 from pilothouse.ports import (
@@ -55,6 +55,10 @@ def connect_request(credentials: Credentials) -> pb.ConnectRequest:
         request.in_cluster = True
     else:
         request.kubeconfig = credentials.kubeconfig
+    if credentials.identity:
+        request.identity.type = credentials.identity
+        request.identity.credentials = credentials.identity_credentials
+        request.identity.injected = not credentials.identity_credentials
     return request
 
 
@@ -68,6 +72,8 @@ def chart_source(chart: ChartAsk) -> pb.ChartSource:
         digest=chart.digest,
         plain_http=chart.plain_http,
         insecure_skip_tls_verify=chart.insecure_skip_tls_verify,
+        username=chart.username,
+        password=chart.password,
     )
 
 
@@ -151,6 +157,11 @@ def run_request(order: Order) -> pb.RunRequest:
     match order.plan:
         case Unlock(revision=revision):
             request.revision = revision
+        case Rollback(revision=revision, digest=digest):
+            request.revision = revision
+            # The revision keeps the digest of what it was made from, or a failed spec would look done.
+            request.stamp_digest = digest
+            request.force_conflicts = desired.force_conflicts
         case Install(preflight=preflight) | Upgrade(preflight=preflight):
             request.chart_digest = order.chart_digest
             request.values = msgspec.json.encode(desired.values)
@@ -158,6 +169,8 @@ def run_request(order: Order) -> pb.RunRequest:
             request.skip_crds = desired.skip_crds
             request.take_ownership = desired.take_ownership
             request.force_conflicts = desired.force_conflicts
+            request.patches.extend(desired.patches)
+            request.chart_annotations.update(dict(desired.patch_annotations))
         case Uninstall():
             pass
     return request
@@ -173,6 +186,8 @@ def _action(plan: Action) -> pb.RunRequest.Action:
             return pb.RunRequest.UNINSTALL
         case Unlock():
             return pb.RunRequest.UNLOCK
+        case Rollback():
+            return pb.RunRequest.ROLLBACK
 
 
 def run_event(event: pb.RunEvent) -> Progress | Outcome:

@@ -77,6 +77,7 @@ class EngineProcess:
         self._cache_dir = cache_dir
         self._current: asyncio.Future[Incarnation] | None = None
         self._count = 0
+        self._came_up = False
         self._tail: deque[str] = deque(maxlen=STDERR_LINES)
 
     @contextlib.asynccontextmanager
@@ -110,7 +111,7 @@ class EngineProcess:
             try:
                 await self._live_once()
             except EngineLost as lost:
-                if self._count == 1 and self._current and not self._current.done():
+                if not self._came_up and self._current and not self._current.done():
                     # It never came up: restarting will not help whoever waits for the first one.
                     self._current.set_exception(lost)
                     return
@@ -177,10 +178,13 @@ class EngineProcess:
             ],
         )
         try:
+            self._came_up = True
             if self._current:
                 self._current.set_result(Incarnation(self._count, process.pid, channel, version))
             code = await process.wait()
         finally:
+            # First of all: whoever asks from now on waits for the next engine instead of using this one.
+            self._expect_next()
             await channel.close(grace=None)
         return f"the engine ended with code {code}"
 

@@ -53,6 +53,10 @@ class Actions:
         """Return, once, the action that has ended."""
         return self._ended.pop(key, None)
 
+    def put_back(self, key: Key, ended: Ended) -> None:
+        """Keep an ended action for the next pass, unless a newer one has ended meanwhile."""
+        self._ended.setdefault(key, ended)
+
     def start(self, key: Key, target: Target, desired: Desired, plan: Action) -> None:
         """Begin an action."""
         task = self._tasks.create_task(

@@ -1,6 +1,7 @@
 """Keys in, passes out: the workers, and what wakes them."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
@@ -13,8 +14,18 @@ from pilothouse.loop.actions import Actions
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.reconcile import Reconciler
+from pilothouse.loop.sources import SourceReader
 from pilothouse.loop.triggers import Claims, Configs
-from pilothouse.ports import Archive, Clock, LoopSettings, Targets, Writer
+from pilothouse.ports import (
+    Archive,
+    Clock,
+    Composer,
+    Instances,
+    LoopSettings,
+    References,
+    Targets,
+    Writer,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -35,6 +46,9 @@ class Controller:
         *,
         releases: Releases,
         targets: Targets,
+        references: References,
+        composer: Composer,
+        instances: Instances,
         writer: Writer,
         archive: Archive,
         clock: Clock,
@@ -42,6 +56,8 @@ class Controller:
     ) -> None:
         self._releases = releases
         self._targets = targets
+        self._sources = SourceReader(references, composer, settings.namespace)
+        self._instances = instances
         self._writer = writer
         self._archive = archive
         self._clock = clock
@@ -50,15 +66,24 @@ class Controller:
         self._claims = Claims()
         self._configs = Configs()
 
-    def release_changed(self, key: Key, value: msgspec.Struct | None) -> None:
-        """A Release appeared, changed or went."""
+    def release_changed(self, key: Key, value: msgspec.Struct | None) -> set[str]:
+        """A Release appeared, changed or went; return the configs whose users this changes."""
         named = value.spec.provider_config_ref.name if isinstance(value, Release) else None
-        self._configs.put(key, named)
         self._queue.add(key)
+        return self._configs.put(key, named)
+
+    def users(self, config: str) -> int:
+        """Count the Releases that use a config."""
+        return len(self._configs.users(config))
 
     def config_changed(self, config: str) -> None:
         """A ProviderConfig, or what it refers to, changed."""
         for key in self._configs.users(config):
+            self._queue.add(key)
+
+    def wake(self, keys: Iterable[Key]) -> None:
+        """Something these Releases refer to changed."""
+        for key in keys:
             self._queue.add(key)
 
     def helm_release_changed(self, target: str, release: ReleaseName) -> None:
@@ -80,6 +105,8 @@ class Controller:
             committer = Committer(self._writer, self._archive, self._queue, self._clock)
             reconciler = Reconciler(
                 targets=self._targets,
+                sources=self._sources,
+                instances=self._instances,
                 writer=self._writer,
                 committer=committer,
                 actions=actions,

@@ -5,12 +5,13 @@ ends. Whatever interrupts a pass, the next one starts by looking.
 """
 
 import time
+from dataclasses import replace
 from datetime import timedelta
 
 import structlog
 
 from pilothouse.api.meta import Key
-from pilothouse.api.release import EXTERNAL_NAME, FINALIZER, Release
+from pilothouse.api.release import EXTERNAL_NAME, FINALIZER, POLL_INTERVAL, Release
 from pilothouse.core.conclude import (
     announce,
     attempts_of,
@@ -19,7 +20,14 @@ from pilothouse.core.conclude import (
     conclude_quiet,
 )
 from pilothouse.core.decide import decide, question
-from pilothouse.core.desired import Desired, desired
+from pilothouse.core.desired import (
+    Desired,
+    Sources,
+    desired,
+    digest_of,
+    duration,
+    needs_version,
+)
 from pilothouse.core.observed import Decoded, Observed
 from pilothouse.core.outcome import Conclusion, Ended, Fault
 from pilothouse.core.plan import (
@@ -30,21 +38,26 @@ from pilothouse.core.plan import (
     LetGo,
     Plan,
     Rest,
+    Rollback,
+    Stop,
     Uninstall,
     Unlock,
     Upgrade,
     Wait,
     name_of,
 )
-from pilothouse.core.state import State, classify
+from pilothouse.core.redact import redact
+from pilothouse.core.state import State, StateName, classify
 from pilothouse.errors import AlreadyExists, Conflict, EngineLost, Missing, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.commit import Committer
+from pilothouse.loop.connection import gather
 from pilothouse.loop.namespaces import create_namespace
 from pilothouse.loop.queue import KeyedQueue
+from pilothouse.loop.sources import SourceReader
 from pilothouse.loop.triggers import Claims
-from pilothouse.ports import Clock, Target, Targets, Writer
+from pilothouse.ports import Clock, Instances, Target, Targets, Writer
 
 log = structlog.get_logger(__name__)
 
@@ -52,12 +65,14 @@ log = structlog.get_logger(__name__)
 class Memory:
     """What one process remembers of a key between passes; losing it costs a look, never a mistake."""
 
-    __slots__ = ("decoded", "made_from", "namespace_missing")
+    __slots__ = ("connected", "decoded", "made_from", "namespace_missing")
 
     def __init__(self) -> None:
         self.decoded: Decoded | None = None
         self.made_from: Desired | None = None
         self.namespace_missing = False
+        # What the connection secret was last made of.
+        self.connected: object = None
 
 
 class Reconciler:
@@ -67,6 +82,8 @@ class Reconciler:
         self,
         *,
         targets: Targets,
+        sources: SourceReader,
+        instances: Instances,
         writer: Writer,
         committer: Committer,
         actions: Actions,
@@ -75,6 +92,8 @@ class Reconciler:
         clock: Clock,
     ) -> None:
         self._targets = targets
+        self._sources = sources
+        self._instances = instances
         self._writer = writer
         self._committer = committer
         self._actions = actions
@@ -82,11 +101,14 @@ class Reconciler:
         self._claims = claims
         self._clock = clock
         self._memory: dict[Key, Memory] = {}
+        self._let_go: dict[Key, str] = {}
 
     def forget(self, key: Key) -> None:
         """The object is gone."""
         self._memory.pop(key, None)
+        self._let_go.pop(key, None)
         self._claims.drop(key)
+        self._sources.forget(key)
         self._queue.forget_timer(key)
 
     async def run_pass(self, key: Key, release: Release) -> None:
@@ -95,53 +117,87 @@ class Reconciler:
         ours = FINALIZER in release.metadata.finalizers
         if release.metadata.deletion_timestamp and not ours:
             return
+        if self._let_go.get(key) == release.metadata.uid:
+            return  # done with; the watch has only not said so yet
         wanted: Desired | None = None
         try:
-            wanted = desired(release)
             if not ours or not release.metadata.annotations.get(EXTERNAL_NAME):
                 release = await self._writer.claim(release)
+            wanted = await self._wanted(key, release)
+            if wanted.absent and not wanted.policies.delete:
+                # Left behind on purpose, so the cluster need not even be there.
+                await self._release_object(key, release)
+                return
             plan = await self._step(key, release, wanted)
         except (Conflict, EngineLost):
             # Someone wrote first, or the engine is being restarted: look again.
             self._queue.add(key)
             return
         except ValueError as error:
-            fault = Fault(FaultKind.INVALID, str(error))
-            await self._refuse(key, release, f"generation {release.metadata.generation}", fault)
+            await self._refuse(key, release, wanted, Fault(FaultKind.INVALID, str(error)))
             return
         except PilothouseError as error:
-            asked = question(wanted) if wanted else ""
-            await self._refuse(key, release, asked, Fault(error.kind, error.message))
+            await self._refuse(key, release, wanted, Fault(error.kind, error.message))
             return
-        if not isinstance(plan, Rest | Wait):
+        if not isinstance(plan, Rest | Wait | Stop):
             took = round((time.perf_counter() - began) * 1000, 1)
             reason = getattr(plan, "reason", "")
             log.info("pass", key=str(key), plan=name_of(plan), reason=reason, took_ms=took)
 
+    async def _wanted(self, key: Key, release: Release) -> Desired:
+        """Return what is asked; a deletion asks nothing of its references."""
+        if release.metadata.deletion_timestamp:
+            return desired(release, Sources(values={}))
+        return desired(release, await self._sources.resolve(key, release))
+
     async def _step(self, key: Key, release: Release, wanted: Desired) -> Plan:
-        target = await self._targets.reach(release.spec.provider_config_ref.name)
+        target = await self._targets.reach(release)
         self._claims.put(key, target.id, wanted.release)
         if not target.sees():
             return Wait("looking at the cluster")
         memory = self._memory.setdefault(key, Memory())
+        if needs_version(wanted) and not wanted.absent and not wanted.paused:
+            release, wanted = await self._fill_in(key, release, wanted, target)
         ended = self._actions.take_ended(key)
         if ended:
             release = await self._conclude(key, release, wanted, target, memory, ended)
-        observed = self._observe(key, wanted, target, memory)
+        observed = await self._observe(key, release, wanted, target, memory)
         now = self._clock.now()
         state = classify(wanted, observed, now)
-        plan = decide(wanted, observed, state, attempts_of(release.status), now)
+        plan = decide(wanted, observed, state, attempts_of(release), now)
         await self._carry_out(key, release, wanted, target, plan, state, observed)
         return plan
 
-    def _observe(self, key: Key, wanted: Desired, target: Target, memory: Memory) -> Observed:
+    async def _fill_in(
+        self, key: Key, release: Release, wanted: Desired, target: Target
+    ) -> tuple[Release, Desired]:
+        """Find the latest version, once: afterwards what is deployed stands."""
+        found = await target.resolve_chart(wanted.chart)
+        if wanted.policies.late_initialize:
+            release = await self._writer.late_initialize(release, found.name, found.version)
+            return release, await self._wanted(key, release)
+        chart = replace(wanted.chart, version=found.version)
+        digest = digest_of(chart, wanted.values, patches=wanted.patches_sha)
+        return release, replace(wanted, chart=chart, digest=digest)
+
+    async def _observe(
+        self, key: Key, release: Release, wanted: Desired, target: Target, memory: Memory
+    ) -> Observed:
+        record = target.record(wanted.release)
+        running = self._actions.running(key)
+        owner_alive = None
+        if record and record.pending and record.owner and not running:
+            owner_alive = await self._instances.alive(record.owner)
         return Observed(
-            record=target.record(wanted.release),
+            record=record,
             objects=target.objects_of(wanted.release),
             decoded=memory.decoded,
-            running=self._actions.running(key),
+            running=running,
             made_from=memory.made_from,
             namespace_missing=memory.namespace_missing,
+            good=target.good_before(wanted.release, record.revision) if record else None,
+            owner_alive=owner_alive,
+            patches_sha=release.status.patches_sha,
         )
 
     async def _conclude(
@@ -158,9 +214,13 @@ class Reconciler:
         memory.namespace_missing = bool(fault and fault.kind is FaultKind.NAMESPACE_MISSING)
         if fault is None and isinstance(ended.plan, Install | Upgrade):
             memory.made_from = ended.desired
-        observed = self._observe(key, wanted, target, memory)
+        observed = await self._observe(key, release, wanted, target, memory)
         conclusion = conclude_action(release, wanted, ended, observed, self._clock.now())
-        return await self._committer.commit(key, release, conclusion)
+        try:
+            return await self._committer.commit(key, release, conclusion)
+        except PilothouseError:
+            self._actions.put_back(key, ended)  # the next pass writes it
+            raise
 
     async def _carry_out(
         self,
@@ -173,12 +233,14 @@ class Reconciler:
         observed: Observed,
     ) -> None:
         match plan:
-            case Install() | Upgrade() | Uninstall() | Unlock():
+            case Install() | Upgrade() | Rollback() | Uninstall() | Unlock():
                 status = announce(release, wanted, plan, self._clock.now())
                 await self._writer.status(release, status)
                 self._actions.start(key, target, wanted, plan)
-            case Rest() | Wait():
-                self._wait(key, plan)
+            case Rest() | Wait() | Stop():
+                self._wait(key, release, plan)
+                if isinstance(plan, Rest) and state.name in {StateName.IN_SYNC, StateName.UNREADY}:
+                    await self._connect(key, release, wanted, target, observed)
                 now = self._clock.now()
                 status = conclude_quiet(release, wanted, observed, state, plan, now)
                 await self._writer.status(release, status)
@@ -192,16 +254,43 @@ class Reconciler:
             case Interrupt():
                 self._actions.interrupt(key)
             case LetGo():
-                await self._writer.let_go(release)
+                await self._release_object(key, release)
 
-    def _wait(self, key: Key, plan: Rest | Wait) -> None:
+    async def _release_object(self, key: Key, release: Release) -> None:
+        await self._writer.let_go(release)
+        self._let_go[key] = release.metadata.uid
+
+    async def _connect(
+        self, key: Key, release: Release, wanted: Desired, target: Target, observed: Observed
+    ) -> None:
+        """Write the connection secret when what it is made of may have changed."""
+        if release.spec.write_connection_secret_to_ref is None:
+            return
+        made_of = (release.metadata.generation, observed.record, observed.objects)
+        memory = self._memory[key]
+        if memory.connected == made_of:
+            return
+        data = await gather(release, wanted, target)
+        await self._writer.connect_secret(release, data)
+        memory.connected = made_of
+
+    def _wait(self, key: Key, release: Release, plan: Rest | Wait | Stop) -> None:
         if isinstance(plan, Wait) and plan.until:
             self._queue.add_after(key, plan.until - self._clock.now() + timedelta(milliseconds=5))
+            return
+        interval = release.metadata.annotations.get(POLL_INTERVAL)
+        if interval:
+            self._queue.add_after(key, duration(interval, POLL_INTERVAL))
 
-    async def _refuse(self, key: Key, release: Release, asked: str, fault: Fault) -> None:
+    async def _refuse(
+        self, key: Key, release: Release, wanted: Desired | None, fault: Fault
+    ) -> None:
         """Say why nothing can be done, unless it was said and the next try is not due yet."""
+        if wanted:
+            fault = Fault(fault.kind, redact(fault.message, wanted.secrets))
+        asked = question(wanted) if wanted else f"generation {release.metadata.generation}"
         now = self._clock.now()
-        attempts = attempts_of(release.status)
+        attempts = attempts_of(release)
         if not attempts.due(asked, now) and attempts.error == fault.message and attempts.next_at:
             self._queue.add_after(key, attempts.next_at - now + timedelta(milliseconds=5))
             return

@@ -51,14 +51,18 @@ class Configs:
         self._by_config: dict[str, set[Key]] = defaultdict(set)
         self._held: dict[Key, str] = {}
 
-    def put(self, key: Key, config: str | None) -> None:
-        """Note which config a Release names; None forgets it."""
-        held = self._held.pop(key, None)
+    def put(self, key: Key, config: str | None) -> set[str]:
+        """Note which config a Release names, None for none; return the configs this changes."""
+        held = self._held.get(key)
+        if held == config:
+            return set()
         if held is not None:
             self._by_config[held].discard(key)
+            del self._held[key]
         if config is not None:
             self._held[key] = config
             self._by_config[config].add(key)
+        return {one for one in (held, config) if one is not None}
 
     def users(self, config: str) -> set[Key]:
         """Return the Releases that name a config."""

@@ -58,6 +58,34 @@ async def test_a_call_under_way_ends_as_engine_lost(process: EngineProcess, engi
             pass
 
 
+async def test_whatever_is_asked_of_a_dying_engine_ends_as_engine_lost(
+    process: EngineProcess, engine, at
+) -> None:
+    """Kill it again and again while calls are made: no other error ever comes out."""
+    from pilothouse.api.kinds import NAMESPACE
+
+    async def keep_asking() -> None:
+        while True:
+            try:
+                await engine.get(at, NAMESPACE, "default")
+                batches = engine.watch(at, NAMESPACE)
+                async with contextlib.aclosing(batches):
+                    await anext(batches)
+            except EngineLost:
+                pass
+
+    async with asyncio.TaskGroup() as tasks:
+        askers = [tasks.create_task(keep_asking()) for _ in range(8)]
+        for _ in range(6):
+            living = await process.current()
+            os.kill(living.pid, signal.SIGKILL)
+            await until(lambda pid=living.pid: not alive(pid))
+            with contextlib.suppress(EngineLost):
+                await engine.hello()
+        for asker in askers:
+            asker.cancel()
+
+
 async def test_it_ends_with_its_brain(tmp_path: Path) -> None:
     """SIGKILL gives the brain no chance to clean up; the engine notices by itself."""
     brain = textwrap.dedent(f"""

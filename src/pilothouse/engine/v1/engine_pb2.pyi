@@ -80,20 +80,32 @@ class HelloReply(_message.Message):
     def __init__(self, contract: _Optional[int] = ..., version: _Optional[str] = ..., helm_version: _Optional[str] = ...) -> None: ...
 
 class ConnectRequest(_message.Message):
-    __slots__ = ("kubeconfig", "in_cluster", "trusted", "context", "impersonate", "user_agent")
+    __slots__ = ("kubeconfig", "in_cluster", "trusted", "context", "impersonate", "user_agent", "identity")
     KUBECONFIG_FIELD_NUMBER: _ClassVar[int]
     IN_CLUSTER_FIELD_NUMBER: _ClassVar[int]
     TRUSTED_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     IMPERSONATE_FIELD_NUMBER: _ClassVar[int]
     USER_AGENT_FIELD_NUMBER: _ClassVar[int]
+    IDENTITY_FIELD_NUMBER: _ClassVar[int]
     kubeconfig: bytes
     in_cluster: bool
     trusted: bool
     context: str
     impersonate: Impersonation
     user_agent: str
-    def __init__(self, kubeconfig: _Optional[bytes] = ..., in_cluster: _Optional[bool] = ..., trusted: _Optional[bool] = ..., context: _Optional[str] = ..., impersonate: _Optional[_Union[Impersonation, _Mapping]] = ..., user_agent: _Optional[str] = ...) -> None: ...
+    identity: Identity
+    def __init__(self, kubeconfig: _Optional[bytes] = ..., in_cluster: _Optional[bool] = ..., trusted: _Optional[bool] = ..., context: _Optional[str] = ..., impersonate: _Optional[_Union[Impersonation, _Mapping]] = ..., user_agent: _Optional[str] = ..., identity: _Optional[_Union[Identity, _Mapping]] = ...) -> None: ...
+
+class Identity(_message.Message):
+    __slots__ = ("type", "credentials", "injected")
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    CREDENTIALS_FIELD_NUMBER: _ClassVar[int]
+    INJECTED_FIELD_NUMBER: _ClassVar[int]
+    type: str
+    credentials: bytes
+    injected: bool
+    def __init__(self, type: _Optional[str] = ..., credentials: _Optional[bytes] = ..., injected: _Optional[bool] = ...) -> None: ...
 
 class Impersonation(_message.Message):
     __slots__ = ("user", "groups")
@@ -112,14 +124,16 @@ class ConnectReply(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., server: _Optional[str] = ...) -> None: ...
 
 class Resource(_message.Message):
-    __slots__ = ("group", "version", "plural")
+    __slots__ = ("group", "version", "plural", "kind")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PLURAL_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
     group: str
     version: str
     plural: str
-    def __init__(self, group: _Optional[str] = ..., version: _Optional[str] = ..., plural: _Optional[str] = ...) -> None: ...
+    kind: str
+    def __init__(self, group: _Optional[str] = ..., version: _Optional[str] = ..., plural: _Optional[str] = ..., kind: _Optional[str] = ...) -> None: ...
 
 class WatchRequest(_message.Message):
     __slots__ = ("cluster", "resource", "namespace", "label_selector", "field_selector", "metadata_only")
@@ -330,6 +344,42 @@ class ResolveChartReply(_message.Message):
     type: str
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., digest: _Optional[str] = ..., app_version: _Optional[str] = ..., description: _Optional[str] = ..., has_crds: _Optional[bool] = ..., type: _Optional[str] = ...) -> None: ...
 
+class ComposeRequest(_message.Message):
+    __slots__ = ("documents", "assignments", "patches")
+    class Document(_message.Message):
+        __slots__ = ("origin", "text")
+        ORIGIN_FIELD_NUMBER: _ClassVar[int]
+        TEXT_FIELD_NUMBER: _ClassVar[int]
+        origin: str
+        text: str
+        def __init__(self, origin: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+    class Assignment(_message.Message):
+        __slots__ = ("origin", "name", "value")
+        ORIGIN_FIELD_NUMBER: _ClassVar[int]
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        origin: str
+        name: str
+        value: str
+        def __init__(self, origin: _Optional[str] = ..., name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    DOCUMENTS_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNMENTS_FIELD_NUMBER: _ClassVar[int]
+    PATCHES_FIELD_NUMBER: _ClassVar[int]
+    documents: _containers.RepeatedCompositeFieldContainer[ComposeRequest.Document]
+    assignments: _containers.RepeatedCompositeFieldContainer[ComposeRequest.Assignment]
+    patches: _containers.RepeatedCompositeFieldContainer[ComposeRequest.Document]
+    def __init__(self, documents: _Optional[_Iterable[_Union[ComposeRequest.Document, _Mapping]]] = ..., assignments: _Optional[_Iterable[_Union[ComposeRequest.Assignment, _Mapping]]] = ..., patches: _Optional[_Iterable[_Union[ComposeRequest.Document, _Mapping]]] = ...) -> None: ...
+
+class ComposeReply(_message.Message):
+    __slots__ = ("values", "patches_sha", "patches")
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    PATCHES_SHA_FIELD_NUMBER: _ClassVar[int]
+    PATCHES_FIELD_NUMBER: _ClassVar[int]
+    values: bytes
+    patches_sha: str
+    patches: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, values: _Optional[bytes] = ..., patches_sha: _Optional[str] = ..., patches: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
 class Ref(_message.Message):
     __slots__ = ("api_version", "kind", "namespace", "name")
     API_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -377,7 +427,7 @@ class RenderReply(_message.Message):
     def __init__(self, manifest: _Optional[str] = ..., hooks: _Optional[_Iterable[str]] = ..., notes: _Optional[str] = ..., crds: _Optional[_Iterable[str]] = ..., inventory: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ...) -> None: ...
 
 class RunRequest(_message.Message):
-    __slots__ = ("cluster", "action", "namespace", "name", "chart_digest", "values", "stamp_digest", "stamp_owner", "revision", "wait", "timeout_ms", "skip_crds", "max_history", "take_ownership", "force_conflicts", "description", "labels", "disable_hooks", "preflight", "patches")
+    __slots__ = ("cluster", "action", "namespace", "name", "chart_digest", "values", "stamp_digest", "stamp_owner", "revision", "wait", "timeout_ms", "skip_crds", "max_history", "take_ownership", "force_conflicts", "description", "labels", "disable_hooks", "preflight", "patches", "chart_annotations", "kustomization")
     class Action(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         ACTION_UNSPECIFIED: _ClassVar[RunRequest.Action]
@@ -393,6 +443,13 @@ class RunRequest(_message.Message):
     UNINSTALL: RunRequest.Action
     UNLOCK: RunRequest.Action
     class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class ChartAnnotationsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
         VALUE_FIELD_NUMBER: _ClassVar[int]
@@ -419,6 +476,8 @@ class RunRequest(_message.Message):
     DISABLE_HOOKS_FIELD_NUMBER: _ClassVar[int]
     PREFLIGHT_FIELD_NUMBER: _ClassVar[int]
     PATCHES_FIELD_NUMBER: _ClassVar[int]
+    CHART_ANNOTATIONS_FIELD_NUMBER: _ClassVar[int]
+    KUSTOMIZATION_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     action: RunRequest.Action
     namespace: str
@@ -439,7 +498,9 @@ class RunRequest(_message.Message):
     disable_hooks: bool
     preflight: bool
     patches: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, cluster: _Optional[str] = ..., action: _Optional[_Union[RunRequest.Action, str]] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., chart_digest: _Optional[str] = ..., values: _Optional[bytes] = ..., stamp_digest: _Optional[str] = ..., stamp_owner: _Optional[str] = ..., revision: _Optional[int] = ..., wait: _Optional[bool] = ..., timeout_ms: _Optional[int] = ..., skip_crds: _Optional[bool] = ..., max_history: _Optional[int] = ..., take_ownership: _Optional[bool] = ..., force_conflicts: _Optional[bool] = ..., description: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., disable_hooks: _Optional[bool] = ..., preflight: _Optional[bool] = ..., patches: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    chart_annotations: _containers.ScalarMap[str, str]
+    kustomization: bytes
+    def __init__(self, cluster: _Optional[str] = ..., action: _Optional[_Union[RunRequest.Action, str]] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., chart_digest: _Optional[str] = ..., values: _Optional[bytes] = ..., stamp_digest: _Optional[str] = ..., stamp_owner: _Optional[str] = ..., revision: _Optional[int] = ..., wait: _Optional[bool] = ..., timeout_ms: _Optional[int] = ..., skip_crds: _Optional[bool] = ..., max_history: _Optional[int] = ..., take_ownership: _Optional[bool] = ..., force_conflicts: _Optional[bool] = ..., description: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., disable_hooks: _Optional[bool] = ..., preflight: _Optional[bool] = ..., patches: _Optional[_Iterable[bytes]] = ..., chart_annotations: _Optional[_Mapping[str, str]] = ..., kustomization: _Optional[bytes] = ...) -> None: ...
 
 class RunEvent(_message.Message):
     __slots__ = ("progress", "outcome")

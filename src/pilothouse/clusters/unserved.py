@@ -1,0 +1,78 @@
+"""Say on namespaced Releases that this version does not reconcile them yet."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import msgspec
+import structlog
+
+from pilothouse.api.kinds import NAMESPACED_RELEASE
+from pilothouse.api.meta import Key
+from pilothouse.api.release import Release
+from pilothouse.clusters.cache import Cache
+from pilothouse.clusters.objects import Objects
+from pilothouse.core.conditions import SYNCED, condition, find, merge
+from pilothouse.engine.client import EngineClient
+from pilothouse.errors import PilothouseError
+from pilothouse.ports import Credentials
+
+log = structlog.get_logger(__name__)
+
+REASON = "NotReconciled"
+MESSAGE = (
+    "this version of Pilothouse does not reconcile namespaced Releases yet: "
+    "use a cluster-scoped Release of helm.crossplane.io"
+)
+
+
+class UnservedNotes:
+    """Writes one condition per generation, and nothing else."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._cache = Cache(NAMESPACED_RELEASE)
+        self._pending: set[Key] = set()
+
+    async def follow(self, engine: EngineClient, at: Credentials) -> None:
+        """Watch namespaced Releases for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            news = asyncio.Event()
+
+            def changed(key: Key, value: msgspec.Struct | None) -> None:
+                if isinstance(value, Release) and not _noted(value):
+                    self._pending.add(key)
+                    news.set()
+
+            tasks.create_task(self._write_all(news), name="note namespaced releases")
+            await self._cache.follow(engine, at, changed, synced=lambda: None)
+
+    async def _write_all(self, news: asyncio.Event) -> None:
+        while True:
+            await news.wait()
+            news.clear()
+            while self._pending:
+                await self._write(self._pending.pop())
+
+    async def _write(self, key: Key) -> None:
+        release = self._cache.get(key)
+        if release is None or _noted(release):
+            return
+        said = condition(
+            SYNCED,
+            true=False,
+            reason=REASON,
+            message=MESSAGE,
+            generation=release.metadata.generation,
+            now=datetime.now(UTC),
+        )
+        conditions = msgspec.to_builtins(merge(release.status.conditions, said))
+        patch = {"status": {"conditions": conditions}}
+        try:
+            await self._objects.merge(NAMESPACED_RELEASE, key, patch, subresource="status")
+        except PilothouseError as error:
+            log.warning("cannot note a namespaced Release", key=str(key), error=error.message)
+
+
+def _noted(release: Release) -> bool:
+    held = find(release.status.conditions, SYNCED)
+    return bool(held and held.observed_generation == release.metadata.generation)

@@ -1,0 +1,71 @@
+"""ProviderConfigs know how many Releases use them, and do not go while one does."""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from pilothouse.api.kinds import PROVIDER_CONFIG
+from pilothouse.api.meta import Key
+from pilothouse.api.provider import IN_USE, ProviderConfig
+from pilothouse.clusters.cache import Cache
+from pilothouse.clusters.objects import Objects
+from pilothouse.errors import EngineLost, PilothouseError
+
+log = structlog.get_logger(__name__)
+
+# A hundred Releases that appear together are one write.
+SETTLE_SECONDS = 1.0
+
+
+class UsageKeeper:
+    """Writes finalizer and user count of ProviderConfigs, some time after they changed."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        configs: Cache[ProviderConfig],
+        users: Callable[[str], int],
+    ) -> None:
+        self._objects = objects
+        self._configs = configs
+        self._users = users
+        self._dirty: set[str] = set()
+        self._news = asyncio.Event()
+
+    def changed(self, config: str) -> None:
+        """A config, or who uses it, changed."""
+        self._dirty.add(config)
+        self._news.set()
+
+    async def run(self) -> None:
+        """Write what changed, until cancelled."""
+        while True:
+            await self._news.wait()
+            await asyncio.sleep(SETTLE_SECONDS)
+            self._news.clear()
+            dirty, self._dirty = self._dirty, set()
+            for name in dirty:
+                try:
+                    await self._write(name)
+                except EngineLost:
+                    self.changed(name)
+                except PilothouseError as error:
+                    log.warning("cannot write the users", config=name, error=error.message)
+
+    async def _write(self, name: str) -> None:
+        key = Key(PROVIDER_CONFIG.qualified, "", name)
+        config = self._configs.get(key)
+        if config is None:
+            return
+        users, metadata = self._users(name), config.metadata
+        held = IN_USE in metadata.finalizers
+        wanted = users > 0 if metadata.deletion_timestamp else True
+        if held != wanted:
+            others = [one for one in metadata.finalizers if one != IN_USE]
+            finalizers = [*others, IN_USE] if wanted else others
+            patch = {"resourceVersion": metadata.resource_version, "finalizers": finalizers}
+            await self._objects.merge(PROVIDER_CONFIG, key, {"metadata": patch})
+        if wanted and config.status.users != users:
+            status = {"status": {"users": users}}
+            await self._objects.merge(PROVIDER_CONFIG, key, status, subresource="status")

@@ -1,0 +1,36 @@
+"""What Pilothouse may do with a Helm release, by the Release's managementPolicies and deletionPolicy."""
+
+from dataclasses import dataclass
+
+from pilothouse.api.release import Release
+
+ALL = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """What is allowed; looking is always allowed."""
+
+    create: bool = True
+    update: bool = True
+    delete: bool = True
+    late_initialize: bool = True
+
+
+def policies_of(release: Release) -> Policies:
+    """Read the policies. Raises ValueError for a combination that makes no sense."""
+    spec = release.spec
+    given = set(spec.management_policies)
+    orphan = spec.deletion_policy == "Orphan" or spec.reclaim_policy in {"Retain", "Orphan"}
+    if not given or ALL in given:
+        return Policies(delete=not orphan)
+    if "Observe" not in given:
+        msg = "spec.managementPolicies: what may not be observed cannot be managed; add Observe"
+        raise ValueError(msg)
+    # Named policies are the newer word: as upstream, they win over deletionPolicy.
+    return Policies(
+        create="Create" in given,
+        update="Update" in given,
+        delete="Delete" in given,
+        late_initialize="LateInitialize" in given,
+    )

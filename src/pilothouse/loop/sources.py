@@ -1,0 +1,173 @@
+"""Read what a Release refers to (values, patches, pull credentials) and put it together.
+
+Everything that came from a Secret is noted, so that it can be taken out of whatever is said later.
+"""
+
+import json
+
+import yaml
+
+from pilothouse.api.meta import Key
+from pilothouse.api.release import KeySelector, Release, ValueSource
+from pilothouse.core.desired import Sources
+from pilothouse.core.redact import strings_in
+from pilothouse.errors import InvalidInput, Missing
+from pilothouse.faults import FaultKind
+from pilothouse.ports import Assignment, Composer, Document, Reference, References, Referred
+
+VALUES_KEY, SET_KEY, PATCH_KEY = "values.yaml", "value", "patch.yaml"
+PATCH_ANNOTATION = "release.helm.crossplane.io/patch"
+
+
+class SourceReader:
+    """Resolves the references of Releases."""
+
+    def __init__(self, references: References, composer: Composer, namespace: str) -> None:
+        self._references = references
+        self._composer = composer
+        # A reference without a namespace means the controller's own.
+        self._namespace = namespace
+
+    async def resolve(self, key: Key, release: Release) -> Sources:
+        """Return what the references came to; raises what is missing, by its field."""
+        reading = _Reading(self._references, self._namespace)
+        try:
+            return await self._read(release, reading)
+        finally:
+            # Also when something was missing: its appearance is what will wake this Release.
+            self._references.used_by(key, frozenset(reading.used))
+
+    def forget(self, key: Key) -> None:
+        """The Release is gone."""
+        self._references.used_by(key, frozenset())
+
+    async def _read(self, release: Release, reading: "_Reading") -> Sources:
+        wanted = release.spec.for_provider
+        username, password = await self._pull_credentials(release, reading)
+        documents = await self._documents(release, reading)
+        assignments = await self._assignments(release, reading)
+        patches = await self._patches(release, reading)
+        secrets = frozenset(reading.secrets | ({password} if password else set()))
+        plain = isinstance(wanted.values, dict) or wanted.values is None
+        if plain and not wanted.values_from and not assignments and not patches:
+            return Sources(username=username, password=password, secrets=secrets)
+        composed = await self._composer.compose(documents, assignments, patches)
+        return Sources(
+            values=composed.values,
+            patches=composed.patches,
+            patches_sha=composed.patches_sha,
+            patch_annotations=tuple(reading.patch_annotations),
+            username=username,
+            password=password,
+            secrets=secrets,
+        )
+
+    async def _documents(self, release: Release, reading: "_Reading") -> list[Document]:
+        wanted = release.spec.for_provider
+        documents = []
+        for number, source in enumerate(wanted.values_from):
+            field = f"spec.forProvider.valuesFrom[{number}]"
+            found = await reading.value(field, source, VALUES_KEY)
+            if found is not None:
+                documents.append(Document(found.origin, found.text))
+        if isinstance(wanted.values, str):
+            documents.append(Document("spec.forProvider.values", wanted.values))
+        elif wanted.values is not None:
+            documents.append(Document("spec.forProvider.values", json.dumps(wanted.values)))
+        return documents
+
+    async def _assignments(self, release: Release, reading: "_Reading") -> list[Assignment]:
+        assignments = []
+        for number, one in enumerate(release.spec.for_provider.set):
+            field = f"spec.forProvider.set[{number}]"
+            value = one.value
+            if one.value_from is not None:
+                found = await reading.value(field, one.value_from, SET_KEY)
+                if found is None:
+                    continue  # optional and missing: not set at all
+                value = found.text
+            if not value:
+                raise InvalidInput(
+                    f"{field}: {one.name!r} has neither a value nor a valueFrom", FaultKind.INVALID
+                )
+            assignments.append(Assignment(field, one.name, value))
+        return assignments
+
+    async def _patches(self, release: Release, reading: "_Reading") -> list[Document]:
+        patches = []
+        for number, source in enumerate(release.spec.for_provider.patches_from):
+            field = f"spec.forProvider.patchesFrom[{number}]"
+            found = await reading.value(field, source, PATCH_KEY)
+            if found is None:
+                continue
+            patches.append(Document(found.origin, found.text))
+            name = f"{PATCH_ANNOTATION}-{number + 1}-{found.object.uid}"
+            reading.patch_annotations.append((name, found.object.resource_version))
+        return patches
+
+    async def _pull_credentials(self, release: Release, reading: "_Reading") -> tuple[str, str]:
+        ref = release.spec.for_provider.chart.pull_secret_ref
+        if ref is None:
+            return "", ""
+        field = "spec.forProvider.chart.pullSecretRef"
+        username, password = [
+            await reading.value(
+                field,
+                ValueSource(
+                    secret_key_ref=KeySelector(name=ref.name, namespace=ref.namespace, key=key)
+                ),
+                key,
+            )
+            for key in ("username", "password")
+        ]
+        return username.text if username else "", password.text if password else ""
+
+
+class _Found:
+    __slots__ = ("object", "origin", "text")
+
+    def __init__(self, origin: str, text: str, referred: Referred) -> None:
+        self.origin, self.text, self.object = origin, text, referred
+
+
+class _Reading:
+    """One resolution: what was used, and what of it is secret."""
+
+    def __init__(self, references: References, namespace: str) -> None:
+        self._references = references
+        self._namespace = namespace
+        self.used: set[Reference] = set()
+        self.secrets: set[str] = set()
+        self.patch_annotations: list[tuple[str, str]] = []
+
+    async def value(self, field: str, source: ValueSource, default_key: str) -> _Found | None:
+        """Return the text of one key; None when it is optional and missing."""
+        secret = source.secret_key_ref is not None
+        selector = source.secret_key_ref or source.config_map_key_ref
+        if selector is None:
+            raise InvalidInput(f"{field}: give configMapKeyRef or secretKeyRef", FaultKind.INVALID)
+        key = selector.key or default_key
+        kind = "Secret" if secret else "ConfigMap"
+        reference = Reference(kind, selector.namespace or self._namespace, selector.name)
+        self.used.add(reference)
+        found = await self._references.read(reference)
+        if found and key in found.binary:
+            raise InvalidInput(f"{field}: {reference}, key {key}: not text", FaultKind.INVALID)
+        if found is None or key not in found.data:
+            if selector.optional:
+                return None
+            what = f'has no key "{key}"' if found else "not found"
+            raise Missing(f"{field}: {reference} {what}", FaultKind.NOT_FOUND)
+        text = found.data[key]
+        if secret:
+            self.secrets |= _secret_strings(text)
+        return _Found(f"{field} ({reference}, key {key})", text, found)
+
+
+def _secret_strings(text: str) -> set[str]:
+    """Return what must not be shown: the text itself and, if it is YAML, each value in it."""
+    whole = {text.strip()} | {line.strip() for line in text.splitlines()}
+    try:
+        return whole | strings_in(yaml.safe_load(text))
+    except (yaml.YAMLError, ValueError):
+        return whole

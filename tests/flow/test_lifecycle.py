@@ -1,0 +1,241 @@
+"""Policies, rollbacks, connection secrets, usages: how a Release lives among others."""
+
+import base64
+import json
+
+from stage import Stage, conditions, eventually, history
+
+HOOKED = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{ .Release.Name }}-{{ .Release.Revision }}
+  annotations: {"helm.sh/hook": "pre-install,pre-upgrade"}
+spec:
+  backoffLimit: 0
+  template:
+    metadata:
+      annotations: {dev.pilothouse.dev/pod: {{ .Values.hook }}}
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: registry.example/none}]
+"""
+MESSAGE = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}
+data: {message: {{ .Values.message | quote }}}
+"""
+
+
+def patch(hub, name: str, spec: dict[str, object]) -> None:
+    hub.kubectl("patch", "release", name, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+
+def test_an_orphaned_release_stays(stage: Stage, hub, helm4, namespace) -> None:
+    stage.release("keeper", "hello", namespace)
+    stage.wait("keeper", "Ready")
+    patch(hub, "keeper", {"deletionPolicy": "Orphan"})
+    stage.delete("keeper")
+    assert "keeper" in helm4(hub, "list", "-n", namespace, "-q")
+
+
+def test_an_orphan_lets_go_of_a_cluster_that_is_gone(stage: Stage, hub) -> None:
+    stage.release("exile", "hello", "nowhere", config="never-there")
+    stage.refused("exile", "NotFound")
+    patch(hub, "exile", {"deletionPolicy": "Orphan"})
+    stage.delete("exile")
+
+
+def test_observe_only_touches_nothing(stage: Stage, hub, helm4, namespace) -> None:
+    helm4(
+        *(hub, "install", "seen", "hello", "--repo", stage.repository.url, "--version", "1.0.0"),
+        *("-n", namespace, "--set", "message=by hand"),
+    )
+    stage.release("seen", "hello", namespace, {"message": "as written"})
+    patch(hub, "seen", {"managementPolicies": ["Observe"]})
+    release = eventually(
+        lambda: stage.get("seen") if conditions(stage.get("seen")).get("Ready") else None
+    )
+    stage.release("unseen", "hello", namespace)
+    assert release["status"]["atProvider"]["state"] == "deployed"
+
+
+def test_observe_only_without_a_release_says_so(stage: Stage, hub, helm4, namespace) -> None:
+    manifest = {
+        "apiVersion": "helm.crossplane.io/v1beta1",
+        "kind": "Release",
+        "metadata": {"name": "watcher"},
+        "spec": {
+            "managementPolicies": ["Observe"],
+            "forProvider": {
+                "chart": {"repository": stage.repository.url, "name": "hello", "version": "1.0.0"},
+                "namespace": namespace,
+            },
+        },
+    }
+    hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+    stage.applied.append("watcher")
+    assert "not installed" in stage.refused("watcher", "NotAllowed")
+    assert json.loads(helm4(hub, "list", "-n", namespace, "-o", "json")) == []
+
+
+def test_the_latest_version_is_written_down_once(stage: Stage, hub, helm4, namespace) -> None:
+    stage.release("open", "hello", namespace, version="")
+    release = stage.wait("open", "Ready")
+    assert release["spec"]["forProvider"]["chart"]["version"] == "1.1.0"
+    # A GitOps tool applies the original again: what is deployed stands, and nobody fights.
+    hub.kubectl(
+        *("patch", "release", "open", "--type=json", "-p"),
+        '[{"op": "remove", "path": "/spec/forProvider/chart/version"}]',
+    )
+    generation = stage.get("open")["metadata"]["generation"]
+    hub.kubectl(
+        *("wait", f"--for=jsonpath={{.status.observedGeneration}}={generation}"),
+        *("release/open", "--timeout=20s"),
+    )
+    release = stage.wait("open", "Ready")
+    assert "version" not in release["spec"]["forProvider"]["chart"]
+    assert release["metadata"]["generation"] == generation
+    assert len(history(helm4, hub, namespace, "open")) == 1
+
+
+def test_a_failed_upgrade_is_rolled_back_until_the_limit(
+    stage: Stage, hub, helm4, namespace
+) -> None:
+    stage.chart("fragile", {"hook.yaml": HOOKED, "cm.yaml": MESSAGE})
+    stage.release("undo", "fragile", namespace, {"hook": "succeeded", "message": "good"})
+    stage.wait("undo", "Ready")
+    patch(hub, "undo", {"rollbackLimit": 1})
+    stage.release("undo", "fragile", namespace, {"hook": "failed", "message": "bad"})
+    message = stage.refused("undo", "RollbackLimitReached")
+    assert "Job" in message
+    statuses = [one["status"] for one in history(helm4, hub, namespace, "undo")]
+    assert statuses[-2:] == ["failed", "deployed"]
+    label = ("get", "cm", "undo", "-n", namespace, "-o", "jsonpath={.data.message}")
+    assert hub.kubectl(*label) == "good"
+    assert stage.get("undo")["status"]["failed"] == 1
+    stage.release("undo", "fragile", namespace, {"hook": "succeeded", "message": "better"})
+    stage.wait("undo", "Ready")
+    assert hub.kubectl(*label) == "better"
+    assert stage.get("undo")["status"].get("failed", 0) == 0
+
+
+def test_connection_details_go_into_a_secret(stage: Stage, hub, namespace) -> None:
+    stage.release("linked", "hello", namespace, {"message": "hi"})
+    patch(
+        hub,
+        "linked",
+        {
+            "writeConnectionSecretToRef": {"name": "linked-conn", "namespace": namespace},
+            "connectionDetails": [
+                {
+                    "apiVersion": "v1",
+                    "kind": "Service",
+                    "name": "linked",
+                    "namespace": namespace,
+                    "fieldPath": "spec.ports[0].port",
+                    "toConnectionSecretKey": "port",
+                },
+                {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "name": "kube-root-ca.crt",
+                    "namespace": namespace,
+                    "fieldPath": "data[ca.crt]",
+                    "toConnectionSecretKey": "ca",
+                    "skipPartOfReleaseCheck": True,
+                },
+            ],
+        },
+    )
+    secret = eventually(
+        lambda: hub.kubectl(
+            *("get", "secret", "linked-conn", "-n", namespace, "-o", "json", "--ignore-not-found")
+        )
+    )
+    found = json.loads(secret)
+    assert found["type"] == "connection.crossplane.io/v1alpha1"
+    assert base64.b64decode(found["data"]["port"]) == b"80"
+    assert b"CERTIFICATE" in base64.b64decode(found["data"]["ca"])
+    assert found["metadata"]["ownerReferences"][0]["name"] == "linked"
+
+
+def test_an_object_of_others_is_not_given_away(stage: Stage, hub, namespace) -> None:
+    stage.release("nosy", "hello", namespace)
+    patch(
+        hub,
+        "nosy",
+        {
+            "writeConnectionSecretToRef": {"name": "nosy-conn", "namespace": namespace},
+            "connectionDetails": [
+                {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "name": "kube-root-ca.crt",
+                    "namespace": namespace,
+                    "fieldPath": "data[ca.crt]",
+                    "toConnectionSecretKey": "ca",
+                }
+            ],
+        },
+    )
+    assert "spec.connectionDetails[0]" in stage.refused("nosy", "InvalidInput")
+
+
+def test_a_config_in_use_cannot_go(stage: Stage, hub, edge) -> None:
+    stage.config("busy", edge.kubeconfig.read_bytes())
+    stage.release("tenant", "hello", "tenancy", config="busy")
+    release = stage.wait("tenant", "Ready")
+    uid = release["metadata"]["uid"]
+    usage = json.loads(
+        hub.kubectl("get", "providerconfigusages.helm.crossplane.io", uid, "-o", "json")
+    )
+    assert usage["providerConfigRef"]["name"] == "busy"
+    assert usage["resourceRef"]["name"] == "tenant"
+    config = "providerconfigs.helm.crossplane.io/busy"
+    eventually(
+        lambda: hub.kubectl("get", config, "-o", "jsonpath={.status.users}") == "1",
+        what="the count of users",
+    )
+    hub.kubectl("delete", config, "--wait=false")
+    hub.kubectl("get", config)
+    stage.delete("tenant")
+    hub.kubectl("wait", "--for=delete", config, "--timeout=20s")
+
+
+def test_a_request_to_reconcile_is_answered(stage: Stage, hub, namespace) -> None:
+    stage.release("asked", "hello", namespace)
+    stage.wait("asked", "Ready")
+    hub.kubectl("annotate", "release", "asked", "crossplane.io/reconcile-requested-at=now-please")
+    hub.kubectl(
+        "wait",
+        "--for=jsonpath={.status.lastHandledReconcileAt}=now-please",
+        "release/asked",
+        "--timeout=20s",
+    )
+
+
+def test_a_namespaced_release_is_told_that_it_waits(hub, stage: Stage, namespace) -> None:
+    manifest = {
+        "apiVersion": "helm.m.crossplane.io/v1beta1",
+        "kind": "Release",
+        "metadata": {"name": "later", "namespace": namespace},
+        "spec": {"forProvider": {"chart": {"repository": "https://x", "name": "y"}}},
+    }
+    hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+    hub.kubectl(
+        *("wait", "--for=condition=Synced=False", "releases.helm.m.crossplane.io/later"),
+        *("-n", namespace, "--timeout=20s"),
+    )
+    found = json.loads(
+        hub.kubectl("get", "releases.helm.m.crossplane.io", "later", "-n", namespace, "-o", "json")
+    )
+    assert conditions(found)["Synced"]["reason"] == "NotReconciled"
+
+
+def test_the_controller_holds_a_lease(hub, stage: Stage) -> None:
+    leases = json.loads(hub.kubectl("get", "leases", "-n", "default", "-o", "json"))["items"]
+    names = [one["metadata"]["name"] for one in leases]
+    assert any(name.startswith("pilothouse-") for name in names)
