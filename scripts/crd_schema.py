@@ -8,13 +8,19 @@ from msgspec import inspect
 
 from pilothouse.api.kinds import (
     NAMESPACED_RELEASE,
+    RELEASE,
     SERVED,
     Kind,
 )
 
 HEADER = "# Generated from src/pilothouse/api by `make gen`. Do not edit.\n"
 # References in a namespaced Release stay in its namespace, so they name none.
-_LOCAL_REFERENCES = ("configMapKeyRef", "secretKeyRef", "pullSecretRef", "writeConnectionSecretToRef")
+_LOCAL_REFERENCES = (
+    "configMapKeyRef",
+    "secretKeyRef",
+    "pullSecretRef",
+    "writeConnectionSecretToRef",
+)
 
 
 def schema(info: inspect.Type) -> dict[str, Any]:
@@ -86,6 +92,8 @@ def _version(kind: Kind[Any], name: str, *, stored: bool) -> dict[str, Any]:
         for field in root.fields
         if field.encode_name not in {"apiVersion", "kind", "metadata"}
     }
+    if kind is RELEASE:
+        parts["spec"]["properties"]["forProvider"]["required"] = ["chart", "namespace"]
     if kind is NAMESPACED_RELEASE:
         _make_namespaced(parts["spec"])
     required = sorted(
@@ -135,8 +143,6 @@ def _make_namespaced(spec: dict[str, Any]) -> None:
             "name": {"type": "string", "description": "Name of the configuration."},
         },
     }
-    parameters = fields["forProvider"]
-    parameters["required"] = [one for one in parameters["required"] if one != "namespace"]
     _keep_references_local(spec)
 
 

@@ -83,7 +83,8 @@ class ReleaseParameters(Wire, frozen=True):
     """The Helm release as it is to be."""
 
     chart: Annotated[ChartSpec, described("Where the chart comes from.")]
-    namespace: Annotated[str, described("Namespace, on the target cluster, of the release.")]
+    # Required in the cluster-scoped CRD; a namespaced Release has one of its own.
+    namespace: Annotated[str, described("Namespace, on the target cluster, of the release.")] = ""
     values: Annotated[
         Any,
         described(

@@ -13,7 +13,7 @@ from pilothouse.api.meta import Key
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
 from pilothouse.engine.client import EngineClient
-from pilothouse.errors import AlreadyExists, Missing, NotPermitted, PilothouseError
+from pilothouse.errors import AlreadyExists, EngineLost, Missing, NotPermitted, PilothouseError
 from pilothouse.ports import Credentials
 
 log = structlog.get_logger(__name__)
@@ -35,6 +35,15 @@ def shipped() -> dict[str, dict[str, Any]]:
 
 async def install(engine: EngineClient, at: Credentials) -> None:
     """Create or renew our CRDs and wait until the API server serves them."""
+    while True:
+        try:
+            await _install_all(engine, at)
+        except EngineLost:
+            continue  # the next engine goes on: every step may be repeated
+        return
+
+
+async def _install_all(engine: EngineClient, at: Credentials) -> None:
     objects = Objects(engine, at)
     for name, manifest in shipped().items():
         await _install_one(objects, name, manifest)

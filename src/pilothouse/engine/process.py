@@ -30,6 +30,8 @@ HANDSHAKE_SECONDS = 30.0
 STOP_SECONDS = 10.0
 STDERR_LINES = 50
 FIRST_RESTART, LONGEST_RESTART = 0.05, 5.0
+# An engine that was killed while it started may start the next time; one that is broken never does.
+FIRST_TRIES = 4
 # What ran this long was healthy: the next death is a new story.
 HEALTHY_SECONDS = 10.0
 
@@ -111,9 +113,9 @@ class EngineProcess:
             try:
                 await self._live_once()
             except EngineLost as lost:
-                if not self._came_up and self._current and not self._current.done():
-                    # It never came up: restarting will not help whoever waits for the first one.
-                    self._current.set_exception(lost)
+                if not self._came_up and self._count >= FIRST_TRIES and self._current:
+                    # It never came up: whoever waits for it must hear why, and not "try again".
+                    self._current.set_exception(PilothouseError(lost.message))
                     return
                 log.warning("engine died", error=lost.message, restart_in=pause)
             except Exception as error:
