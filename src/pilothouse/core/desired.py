@@ -192,6 +192,20 @@ def canonical(value: Any) -> Any:
     return value
 
 
+def as_helm_reads(value: Any) -> Any:
+    """Return a JSON value with its integers as floats: Helm reads every number of a document so.
+
+    It shows in templates: a million from a values file prints as 1e+06, from `--set` as 1000000.
+    """
+    if isinstance(value, dict):
+        return {key: as_helm_reads(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [as_helm_reads(inner) for inner in value]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value
+
+
 def duration(text: str, field: str) -> timedelta:
     """Read a Go duration such as 1h30m or 90s; empty is the default."""
     if not text:

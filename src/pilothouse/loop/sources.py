@@ -9,7 +9,7 @@ import yaml
 
 from pilothouse.api.meta import Key
 from pilothouse.api.release import KeySelector, Release, ValueSource
-from pilothouse.core.desired import Sources
+from pilothouse.core.desired import Sources, as_helm_reads
 from pilothouse.core.redact import strings_in
 from pilothouse.errors import InvalidInput, Missing
 from pilothouse.faults import FaultKind
@@ -50,7 +50,13 @@ class SourceReader:
         secrets = frozenset(reading.secrets | ({password} if password else set()))
         plain = isinstance(wanted.values, dict) or wanted.values is None
         if plain and not wanted.values_from and not assignments and not patches:
-            return Sources(username=username, password=password, secrets=secrets)
+            # The common case needs no help from the engine.
+            return Sources(
+                values=as_helm_reads(wanted.values or {}),
+                username=username,
+                password=password,
+                secrets=secrets,
+            )
         composed = await self._composer.compose(documents, assignments, patches)
         return Sources(
             values=composed.values,
