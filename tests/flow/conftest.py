@@ -5,20 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from stage import INJECTED, ControllerProcess, Stage, running
+from stage import INJECTED, ControllerProcess, Stage, await_crds, running
 
 from pilothouse.dev import charts
 from pilothouse.dev.cluster import DevCluster
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-CRDS = ["crd/releases.helm.crossplane.io", "crd/providerconfigs.helm.crossplane.io"]
-
-
-def await_crds(hub: DevCluster) -> None:
-    # kubectl waits for the creation of one thing at a time.
-    for crd in CRDS:
-        hub.kubectl("wait", "--for=create", crd, "--timeout=120s")
-    hub.kubectl("wait", "--for=condition=Established", *CRDS, "--timeout=60s")
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,7 @@ from pilothouse.dev.errors import DevClusterError
 T = TypeVar("T")
 PATIENCE = 60.0
 LOOK_SECONDS = 0.05
+CRDS = ["crd/releases.helm.crossplane.io", "crd/providerconfigs.helm.crossplane.io"]
 
 
 def eventually(look: Callable[[], T], *, within: float = PATIENCE, what: str = "") -> T:
@@ -232,3 +233,10 @@ def history(helm: Callable[..., str], cluster: DevCluster, namespace: str, name:
     answer = helm(cluster, "history", name, "-n", namespace, "-o", "json")
     found: list[Any] = json.loads(answer)
     return found
+
+
+def await_crds(hub: DevCluster) -> None:
+    # kubectl waits for the creation of one thing at a time.
+    for crd in CRDS:
+        hub.kubectl("wait", "--for=create", crd, "--timeout=120s")
+    hub.kubectl("wait", "--for=condition=Established", *CRDS, "--timeout=60s")

@@ -8,8 +8,7 @@ import signal
 import time
 
 import pytest
-from conftest import await_crds
-from stage import INJECTED, ControllerProcess, Stage, eventually, history
+from stage import INJECTED, ControllerProcess, Stage, await_crds, eventually, history
 
 from pilothouse.dev.charts import Repository
 
