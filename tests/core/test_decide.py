@@ -24,7 +24,7 @@ from pilothouse.core.plan import (
     Wait,
 )
 from pilothouse.core.retry import Attempts
-from pilothouse.core.state import FOREIGN_PATIENCE, classify
+from pilothouse.core.state import FOREIGN_PATIENCE, UNINSTALL_PATIENCE, classify
 
 WANTED = desired(release({"message": "hello"}))
 OLDER = desired(release({"message": "older"}))
@@ -266,3 +266,13 @@ def test_an_instance_that_lives_is_not_robbed():
 def test_a_request_ends_the_backoff():
     impatient = replace(failed(3), asked_for_now=True)
     assert isinstance(plan_for(attempts=impatient), Install)
+
+
+def test_a_person_who_uninstalls_is_not_raced():
+    theirs = record(1, "uninstalling", seen=NOW - timedelta(minutes=1))
+    assert isinstance(plan_for(record=theirs), Wait)
+    assert isinstance(plan_for(GONE, record=theirs), Wait)
+    died = record(1, "uninstalling", seen=NOW - UNINSTALL_PATIENCE)
+    assert isinstance(plan_for(record=died), Uninstall)
+    ours = record(1, "uninstalling", WANTED.digest, seen=NOW)
+    assert isinstance(plan_for(record=ours), Uninstall)

@@ -6,6 +6,8 @@ sight of a revision is recognised and dropped (core.observed.Record.overtakes).
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import islice
 
 from pilothouse.core.desired import ReleaseName
@@ -135,7 +137,7 @@ class Eyes:
             record = _richer(record, held)
             if record == held:
                 return False
-        revisions[record.revision] = record
+        revisions[record.revision] = replace(record, seen=datetime.now(UTC))
         return True
 
     def _bury(self, uid: str) -> None:

@@ -1,6 +1,6 @@
 """What the engine saw of one Helm release."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -36,6 +36,8 @@ class Record:
     chart_name: str = ""
     chart_version: str = ""
     description: str = ""
+    # When this status was first seen; Helm's own times of it cannot be trusted.
+    seen: datetime | None = field(default=None, compare=False)
 
     @property
     def pending(self) -> bool:

@@ -10,6 +10,8 @@ from pilothouse.core.observed import DEPLOYED, FAILED, Decoded, Observed, Record
 
 # A foreign `helm` that has been pending for longer than this is not coming back.
 FOREIGN_PATIENCE = timedelta(minutes=15)
+# A foreign uninstall that takes longer than this has died.
+UNINSTALL_PATIENCE = timedelta(minutes=5)
 # How soon to look again whether another instance still lives.
 OTHER_INSTANCE_LOOK = timedelta(seconds=5)
 
@@ -53,6 +55,10 @@ def classify(desired: Desired, observed: Observed, now: datetime) -> State:
         return State(StateName.ABSENT, "not installed")
     if record.pending:
         return _pending(record, observed, now)
+    if record.status == "uninstalling" and not record.owner and record.seen:
+        until = record.seen + UNINSTALL_PATIENCE
+        if now < until:
+            return State(StateName.PENDING, "another Helm client is uninstalling it", until=until)
     if desired.absent:
         return State(StateName.DELETING, "the Release was deleted")
     if record.status in {"uninstalling", "uninstalled"}:
