@@ -118,8 +118,14 @@ class Kube:
         headers = {"Content-Type": content, "Accept": accept}
         data = json.dumps(body) if body is not None else None
         try:
-            connection.request(method, path, data, headers)
-            response = connection.getresponse()
+            try:
+                connection.request(method, path, data, headers)
+                response = connection.getresponse()
+            except http.client.RemoteDisconnected:
+                # The server closed a connection that had been idle for long: nothing was asked yet.
+                connection.close()
+                connection.request(method, path, data, headers)
+                response = connection.getresponse()
             answer = response.read()
         except OSError as error:
             connection.close()
