@@ -32,9 +32,3 @@ class FaultKind(StrEnum):
     UNKNOWN_CLUSTER = "ClusterHandleLost"
     UNKNOWN_CHART = "ChartHandleLost"
     ENGINE_LOST = "EngineLost"
-
-
-# Nothing was recorded and nothing will change until the user edits something: the same input fails again.
-CANNOT_SUCCEED_UNCHANGED = frozenset(
-    {FaultKind.INVALID, FaultKind.CHART_INVALID, FaultKind.RENDER, FaultKind.VALUES}
-)

@@ -130,6 +130,7 @@ class Stage:
         repository: str = "",
         config: str = "default",
         annotations: dict[str, str] | None = None,
+        policies: tuple[str, ...] = ("*",),
         **parameters: Any,
     ) -> None:
         """Apply a Release."""
@@ -140,6 +141,7 @@ class Stage:
             "metadata": {"name": name, "annotations": annotations or {}},
             "spec": {
                 "providerConfigRef": {"name": config},
+                "managementPolicies": list(policies),
                 "forProvider": {
                     "chart": source | ({"version": version} if version else {}),
                     "namespace": namespace,

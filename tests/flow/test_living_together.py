@@ -53,13 +53,28 @@ def test_observe_only_touches_nothing(stage: Stage, hub, helm4, namespace) -> No
         *(hub, "install", "seen", "hello", "--repo", stage.repository.url, "--version", "1.0.0"),
         *("-n", namespace, "--set", "message=by hand"),
     )
-    stage.release("seen", "hello", namespace, {"message": "as written"})
-    patch(hub, "seen", {"managementPolicies": ["Observe"]})
-    release = eventually(
-        lambda: stage.get("seen") if conditions(stage.get("seen")).get("Ready") else None
+    stage.release("seen", "hello", namespace, {"message": "as written"}, policies=("Observe",))
+    release = stage.wait("seen", "Ready")
+    assert release["status"]["atProvider"]["revision"] == 1
+    assert len(history(helm4, hub, namespace, "seen")) == 1
+    message = hub.kubectl("get", "cm", "seen", "-n", namespace, "-o", "jsonpath={.data.message}")
+    assert message == "by hand"
+
+
+def test_the_latest_version_without_late_initialisation(
+    stage: Stage, hub, helm4, namespace
+) -> None:
+    allowed = ("Observe", "Create", "Update", "Delete")
+    stage.release("terse", "hello", namespace, version="", policies=allowed, takeOwnership=True)
+    release = stage.wait("terse", "Ready")
+    assert "version" not in release["spec"]["forProvider"]["chart"]
+    assert release["status"]["atProvider"]["version"] == "1.1.0"
+    hub.kubectl("annotate", "release", "terse", "crossplane.io/reconcile-requested-at=again")
+    hub.kubectl(
+        *("wait", "--for=jsonpath={.status.lastHandledReconcileAt}=again"),
+        *("release/terse", "--timeout=20s"),
     )
-    stage.release("unseen", "hello", namespace)
-    assert release["status"]["atProvider"]["state"] == "deployed"
+    assert len(history(helm4, hub, namespace, "terse")) == 1
 
 
 def test_observe_only_without_a_release_says_so(stage: Stage, hub, helm4, namespace) -> None:

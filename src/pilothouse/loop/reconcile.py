@@ -5,9 +5,9 @@ ends. Whatever interrupts a pass, the next one starts by looking.
 """
 
 import time
-from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
 import structlog
 
 from pilothouse.api.meta import Key
@@ -24,7 +24,6 @@ from pilothouse.core.desired import (
     Desired,
     Sources,
     desired,
-    digest_of,
     duration,
     needs_version,
 )
@@ -176,9 +175,12 @@ class Reconciler:
         if wanted.policies.late_initialize:
             release = await self._writer.late_initialize(release, found.name, found.version)
             return release, await self._wanted(key, release)
-        chart = replace(wanted.chart, version=found.version)
-        digest = digest_of(chart, wanted.values, patches=wanted.patches_sha)
-        return release, replace(wanted, chart=chart, digest=digest)
+        # As if it were deployed already: what is asked must be the same before and after.
+        status = msgspec.structs.replace(
+            release.status,
+            at_provider=msgspec.structs.replace(release.status.at_provider, version=found.version),
+        )
+        return release, await self._wanted(key, msgspec.structs.replace(release, status=status))
 
     async def _observe(
         self, key: Key, release: Release, wanted: Desired, target: Target, memory: Memory
