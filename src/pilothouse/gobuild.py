@@ -29,6 +29,7 @@ Report = Callable[[str], None]
 MINIMUM_GO = (1, 26)
 GOFLAGS = "-trimpath -buildvcs=false"  # the result depends on sources alone
 KEPT_ENTRIES = 3
+RECENT_SECONDS = 6 * 3600.0
 REPORT_SECONDS = 5.0
 OUTPUT_TAIL_LINES = 20
 
@@ -327,10 +328,15 @@ def _disk_full(program: GoProgram, cache_root: Path) -> GoBuildError:
 
 
 def _prune(name: str, cache_root: Path, keep: Path) -> None:
-    """Remove all but the last used entries; we hold the lock."""
+    """Remove all but the last used entries; we hold the lock.
+
+    What was used lately stays as well: another checkout may be running it.
+    """
     pattern = re.compile(re.escape(name) + r"-[0-9a-f]{20}")
     entries = [path for path in cache_root.iterdir() if pattern.fullmatch(path.name)]
     entries.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     others = [path for path in entries if path != keep]
+    recent = time.time() - RECENT_SECONDS
     for path in others[KEPT_ENTRIES - 1 :]:
-        shutil.rmtree(path, ignore_errors=True)
+        if path.stat().st_mtime < recent:
+            shutil.rmtree(path, ignore_errors=True)

@@ -45,6 +45,22 @@ def test_changed_sources_are_built(program: GoProgram, tmp_path: Path) -> None:
     assert (answer(first), answer(second)) == ("one", "two")
 
 
+def test_old_builds_go_but_not_those_in_use_elsewhere(program: GoProgram, tmp_path: Path) -> None:
+    cache, built = tmp_path / "cache", []
+    for number in range(5):
+        source = f"package main\n\nfunc main() {{ print({number}) }}\n"
+        (program.module_dir / "main.go").write_text(source)
+        built.append(build(program, cache, silent))
+    assert all(path.is_file() for path in built)  # all of them used within the last hours
+    for path in built:
+        os.utime(path.parent, (0, 0))
+    (program.module_dir / "main.go").write_text("package main\n\nfunc main() {}\n")
+    newest = build(program, cache, silent)
+    left = [path for path in (*built, newest) if path.is_file()]
+    assert newest in left
+    assert len(left) == gobuild.KEPT_ENTRIES
+
+
 @pytest.mark.parametrize("damage", ["truncated", "manifest missing", "manifest garbage"])
 def test_a_half_built_entry_is_noticed_and_built_again(
     program: GoProgram, tmp_path: Path, damage: str
