@@ -89,14 +89,6 @@ def test_what_a_killed_build_left_is_removed(program: GoProgram, tmp_path: Path)
     }
 
 
-def test_old_entries_go(program: GoProgram, tmp_path: Path) -> None:
-    paths = [
-        build(GoProgram("tiny", program.module_dir, ldflags=flags), tmp_path / "cache", silent)
-        for flags in ("", "-s", "-w", "-s -w")
-    ]
-    assert [path.exists() for path in paths] == [False, True, True, True]
-
-
 def test_two_processes_build_once(program: GoProgram, tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from pilothouse.gobuild import GoProgram, build;"
