@@ -44,6 +44,8 @@ def schema(info: inspect.Type) -> dict[str, Any]:
             return {"type": "integer"}
         case inspect.ListType(item_type=item):
             return {"type": "array", "items": schema(item)}
+        case inspect.DictType(value_type=inspect.AnyType()):
+            return {"type": "object"}
         case inspect.DictType(value_type=value):
             return {"type": "object", "additionalProperties": schema(value)}
         case inspect.AnyType():

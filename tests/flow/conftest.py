@@ -26,7 +26,7 @@ def controller(
     hub: DevCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ControllerProcess]:
     with running(hub, tmp_path_factory.mktemp("controller")) as process:
-        await_crds(hub)
+        await_crds(hub, process)
         hub.kubectl("apply", "-f", "-", input=json.dumps(INJECTED))
         yield process
 

@@ -237,8 +237,14 @@ def history(helm: Callable[..., str], cluster: DevCluster, namespace: str, name:
     return found
 
 
-def await_crds(hub: DevCluster) -> None:
-    # kubectl waits for the creation of one thing at a time.
-    for crd in CRDS:
-        hub.kubectl("wait", "--for=create", crd, "--timeout=120s")
+def await_crds(hub: DevCluster, controller: ControllerProcess) -> None:
+    """Wait until the controller has brought its CRDs; one that died shows why at once."""
+
+    def there() -> bool:
+        assert controller.process
+        assert controller.process.poll() is None, controller.log.read_text()[-2000:]
+        found = hub.kubectl("get", "crd", "-o", "name", "--ignore-not-found")
+        return all(crd.removeprefix("crd/") in found for crd in CRDS)
+
+    eventually(there, within=120)
     hub.kubectl("wait", "--for=condition=Established", *CRDS, "--timeout=60s")

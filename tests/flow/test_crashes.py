@@ -35,7 +35,7 @@ def own_stage(make_cluster, repository: Repository, tmp_path):
     hub = make_cluster("chaos")
     controller = ControllerProcess(hub, tmp_path)
     controller.start()
-    await_crds(hub)
+    await_crds(hub, controller)
     hub.kubectl("apply", "-f", "-", input=json.dumps(INJECTED))
     yield Stage(hub, repository, controller, tmp_path)
     controller.stop()

@@ -177,6 +177,46 @@ def test_patches_change_what_the_chart_renders(stage: Stage, hub, helm4, namespa
     assert "patches changed" in stage.wait("quilt", "Ready")["status"]["lastAttempt"]["reason"]
 
 
+def test_config_text_comes_between_references_and_values(
+    stage: Stage, hub, helm4, namespace
+) -> None:
+    put(hub, "ConfigMap", "first", namespace, values_yaml="message: base\na: 1\nb: 1\nc: 1")
+    stage.release(
+        "texted",
+        "hello",
+        namespace,
+        {"c": 3},
+        valuesFrom=[ref("ConfigMap", "first", namespace)],
+    )
+
+    def write(config: str) -> None:
+        patch = json.dumps({"spec": {"forProvider": {"config": config}}})
+        hub.kubectl("patch", "release", "texted", "--type=merge", "-p", patch)
+
+    stage.wait("texted", "Ready")
+    write("b: 2\nc: 2\n")
+    merged = {"message": "base", "a": 1, "b": 2, "c": 3}
+    eventually(lambda: values(helm4, hub, namespace, "texted") == merged)
+    write("b: [")
+    assert "spec.forProvider.config" in stage.refused("texted", "InvalidInput")
+
+
+def test_a_kustomization_changes_what_is_rendered(stage: Stage, hub, namespace) -> None:
+    label = ("get", "cm", "shaped", "-n", namespace, "-o", "jsonpath={.metadata.labels.shape}")
+    for shape in ("round", "square"):
+        stage.release(
+            "shaped", "hello", namespace, kustomize={"labels": [{"pairs": {"shape": shape}}]}
+        )
+        eventually(lambda shape=shape: hub.kubectl(*label) == shape)
+    reason = stage.wait("shaped", "Ready")["status"]["lastAttempt"]["reason"]
+    assert reason == "kustomize changed"
+    stage.release("shaped", "hello", namespace, kustomize={"namePrefix": "x-"})
+    assert "namePrefix is refused" in stage.refused("shaped", "InvalidInput")
+    stage.release("shaped", "hello", namespace, kustomize={"resources": ["https://example/base"]})
+    assert "resources is refused" in stage.refused("shaped", "InvalidInput")
+    assert hub.kubectl(*label) == "square"
+
+
 def test_unrelated_changes_make_no_revision(stage: Stage, hub, helm4, namespace) -> None:
     put(hub, "ConfigMap", "steady", namespace, values_yaml="message: same", other="1")
     stage.release("calm", "hello", namespace, valuesFrom=[ref("ConfigMap", "steady", namespace)])

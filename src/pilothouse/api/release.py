@@ -85,10 +85,14 @@ class ReleaseParameters(Wire, frozen=True):
     chart: Annotated[ChartSpec, described("Where the chart comes from.")]
     # Required in the cluster-scoped CRD; a namespaced Release has one of its own.
     namespace: Annotated[str, described("Namespace, on the target cluster, of the release.")] = ""
+    config: Annotated[
+        str,
+        described("Values for the chart as YAML text, merged after valuesFrom and before values."),
+    ] = ""
     values: Annotated[
         Any,
         described(
-            "Values for the chart, as in values.yaml; they win over valuesFrom.",
+            "Values for the chart, as in values.yaml; they win over valuesFrom and config.",
             **{"x-kubernetes-preserve-unknown-fields": True},
         ),
     ] = None
@@ -103,6 +107,14 @@ class ReleaseParameters(Wire, frozen=True):
         list[ValueSource],
         described("Kustomize patches for what the chart renders; default key patch.yaml."),
     ] = []
+    kustomize: Annotated[
+        dict[str, Any] | None,
+        described(
+            "A kustomization for what the chart renders, applied after patchesFrom: patches, images, "
+            "labels, replicas, replacements, generators; nothing that reads files or renames objects.",
+            **{"x-kubernetes-preserve-unknown-fields": True},
+        ),
+    ] = None
     skip_create_namespace: Annotated[
         bool, described("Do not create the namespace if it is missing; fail instead.")
     ] = False

@@ -92,6 +92,7 @@ class Desired:
     patches: tuple[bytes, ...] = field(default=(), repr=False)
     patches_sha: str = ""
     patch_annotations: tuple[tuple[str, str], ...] = ()
+    kustomization: str = field(default="", repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
 
@@ -118,11 +119,18 @@ def desired(release: Release, sources: Sources = NOTHING_REFERRED_TO) -> Desired
         username=sources.username,
         password=sources.password,
     )
+    kustomization = spelled(wanted.kustomize) if wanted.kustomize else ""
     return Desired(
         release=ReleaseName(wanted.namespace, release.external_name),
         chart=asked,
         values=values,
-        digest=digest_of(asked, values, flags=_flags(wanted), patches=sources.patches_sha),
+        digest=digest_of(
+            asked,
+            values,
+            flags=_flags(wanted),
+            patches=sources.patches_sha,
+            kustomization=kustomization,
+        ),
         generation=release.metadata.generation,
         absent=release.metadata.deletion_timestamp is not None,
         paused=release.paused or not release.spec.management_policies,
@@ -138,6 +146,7 @@ def desired(release: Release, sources: Sources = NOTHING_REFERRED_TO) -> Desired
         patches=sources.patches,
         patches_sha=sources.patches_sha,
         patch_annotations=sources.patch_annotations,
+        kustomization=kustomization,
         secrets=sources.secrets,
     )
 
@@ -153,7 +162,12 @@ def _flags(wanted: ReleaseParameters) -> list[str]:
 
 
 def digest_of(
-    chart: ChartAsk, values: dict[str, Any], *, flags: Sequence[str] = (), patches: str = ""
+    chart: ChartAsk,
+    values: dict[str, Any],
+    *,
+    flags: Sequence[str] = (),
+    patches: str = "",
+    kustomization: str = "",
 ) -> str:
     """Return 40 hex digits for what reaches the cluster."""
     if chart.url:
@@ -163,6 +177,9 @@ def digest_of(
         version = plain_version(chart.version)
         identity = [chart.repository, chart.name, version, chart.digest]
     asked = {"chart": identity, "flags": list(flags), "patches": patches, "values": values}
+    if kustomization:
+        # Named only where there is one, so that the digests of all others stay what they were.
+        asked["kustomize"] = kustomization
     return hashlib.sha256(spelled(asked).encode()).hexdigest()[:DIGEST_LENGTH]
 
 

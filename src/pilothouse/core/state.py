@@ -117,6 +117,8 @@ def _why(desired: Desired, observed: Observed) -> str:
         return f"values changed: {changes(made_from.values, desired.values)}"
     if made_from.patches_sha != desired.patches_sha:
         return "patches changed"
+    if made_from.kustomization != desired.kustomization:
+        return "kustomize changed"
     return "apply options changed"
 
 
@@ -131,7 +133,8 @@ def _difference(desired: Desired, decoded: Decoded, observed: Observed) -> str:
         return f"values changed: {changes(decoded.values, desired.values)}"
     if desired.patches_sha != observed.patches_sha:
         return "patches changed"
-    return ""
+    # No other client knows a kustomization.
+    return "kustomize added" if desired.kustomization else ""
 
 
 def _same_digest(record: Record, observed: Observed) -> State:

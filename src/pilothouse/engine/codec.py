@@ -171,6 +171,7 @@ def run_request(order: Order) -> pb.RunRequest:
             request.force_conflicts = desired.force_conflicts
             request.patches.extend(desired.patches)
             request.chart_annotations.update(dict(desired.patch_annotations))
+            request.kustomization = desired.kustomization.encode()
         case Uninstall():
             pass
     return request

@@ -49,7 +49,8 @@ class SourceReader:
         patches = await self._patches(release, reading)
         secrets = frozenset(reading.secrets | ({password} if password else set()))
         plain = isinstance(wanted.values, dict) or wanted.values is None
-        if plain and not wanted.values_from and not assignments and not patches:
+        elsewhere = wanted.values_from or wanted.config or assignments or patches
+        if plain and not elsewhere:
             # The common case needs no help from the engine.
             return Sources(
                 values=as_helm_reads(wanted.values or {}),
@@ -76,6 +77,8 @@ class SourceReader:
             found = await reading.value(field, source, VALUES_KEY)
             if found is not None:
                 documents.append(Document(found.origin, found.text))
+        if wanted.config:
+            documents.append(Document("spec.forProvider.config", wanted.config))
         if isinstance(wanted.values, str):
             documents.append(Document("spec.forProvider.values", wanted.values))
         elif wanted.values is not None:
