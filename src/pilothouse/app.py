@@ -10,12 +10,15 @@ import structlog
 
 from pilothouse.api.kinds import CONFIG_MAP, PROVIDER_CONFIG, RELEASE, SECRET, Kind
 from pilothouse.api.meta import Key, ObjectMeta
+from pilothouse.api.release import Release
 from pilothouse.clusters import crds
 from pilothouse.clusters.cache import Cache
+from pilothouse.clusters.credentials import CredentialReader
 from pilothouse.clusters.fleet import Fleet
 from pilothouse.clusters.lease import InstanceLease, new_instance
 from pilothouse.clusters.names import NOT_HELM, follow_names
 from pilothouse.clusters.objects import Objects
+from pilothouse.clusters.other_writers import OtherWriters
 from pilothouse.clusters.references import ReferenceCache
 from pilothouse.clusters.unserved import UnservedNotes
 from pilothouse.clusters.usages import UsageKeeper
@@ -25,7 +28,7 @@ from pilothouse.engine.process import EngineProcess, locate
 from pilothouse.errors import PilothouseError
 from pilothouse.history.archive import SqliteArchive
 from pilothouse.loop.controller import Controller
-from pilothouse.ports import Credentials, LoopSettings, Reference
+from pilothouse.ports import Credentials, LoopSettings, Reference, Say
 from pilothouse.settings import ControllerSettings, cache_dir
 
 log = structlog.get_logger(__name__)
@@ -51,14 +54,26 @@ def credentials_of(kubeconfig: Path | None, context: str) -> Credentials:
     return Credentials(kubeconfig=content, trusted=True, context=context)
 
 
-async def run_controller(settings: ControllerSettings, stop: asyncio.Event) -> None:
-    """Run the controller until `stop`."""
+async def run_controller(settings: ControllerSettings, stop: asyncio.Event, say: Say) -> None:
+    """Run the controller until `stop`; `say` is how it tells what it would do when it may not act."""
     at = credentials_of(settings.kubeconfig, settings.context)
     process = EngineProcess(locate(), settings.cache / "engine")
     async with SqliteArchive(settings.archive) as archive, process.running():
         engine = EngineClient(process)
-        await crds.install(engine, at)
-        await Composition(settings, engine, at, archive).run(stop)
+        hands_off = await _why_hands_off(settings, engine, at)
+        if hands_off:
+            say(f"changing nothing: {hands_off}")
+        else:
+            await crds.install(engine, at, take_over=settings.take_over)
+        await Composition(settings, engine, at, archive, say, hands_off).run(stop)
+
+
+async def _why_hands_off(
+    settings: ControllerSettings, engine: EngineClient, at: Credentials
+) -> str:
+    if settings.observe_only:
+        return "--observe-only"
+    return "" if settings.take_over else await crds.why_not_ours(engine, at)
 
 
 class Composition:
@@ -70,18 +85,27 @@ class Composition:
         engine: EngineClient,
         at: Credentials,
         archive: SqliteArchive,
+        say: Say,
+        hands_off: str,
     ) -> None:
         self._engine, self._at = engine, at
+        self._hands_off = hands_off
         objects = Objects(engine, at)
         instance = new_instance()
         self._releases, self._configs = Cache(RELEASE), Cache(PROVIDER_CONFIG)
         self._references = ReferenceCache(objects)
         self._lease = InstanceLease(objects, instance, settings.namespace)
-        self._fleet = Fleet(
-            engine,
+        self._credentials = CredentialReader(
+            objects,
             at,
             self._configs,
             namespace=settings.namespace,
+            trust=settings.trust_kubeconfigs,
+        )
+        self._fleet = Fleet(
+            engine,
+            self._configs,
+            credentials=self._credentials,
             # Late: the fleet wakes the controller, which is made after it because it uses the fleet.
             wake=lambda *seen: self._controller.helm_release_changed(*seen),  # noqa: PLW0108
             wake_all=lambda target: self._controller.target_changed(target),  # noqa: PLW0108
@@ -95,38 +119,60 @@ class Composition:
             writer=ReleaseWriter(objects, self._releases, instance),
             archive=archive,
             clock=SystemClock(),
+            say=say,
             settings=LoopSettings(
                 instance=instance,
                 namespace=settings.namespace,
                 workers=settings.workers,
                 actions_at_once=settings.actions_at_once,
+                abandon_after=settings.abandon_after,
+                hands_off=hands_off,
             ),
         )
         self._usages = UsageKeeper(objects, self._configs, self._controller.users)
         self._unserved = UnservedNotes(objects)
+        self._others = OtherWriters(engine, at, self._another_writes)
+        self._take_over = settings.take_over
+        self._writing: list[asyncio.Task[None]] = []
 
     async def run(self, stop: asyncio.Event) -> None:
         """Open every door, work until `stop`, close them."""
         configs_known = asyncio.Event()
+        looking = {
+            "fleet": self._fleet.run(),
+            "watch configs": self._follow_configs(configs_known),
+            "watch releases": self._follow_releases(configs_known),
+            "watch secrets": self._follow_names(SECRET, NOT_HELM),
+            "watch config maps": self._follow_names(CONFIG_MAP, ""),
+        }
         async with asyncio.TaskGroup() as tasks:
-            doors = [
-                tasks.create_task(work, name=name)
-                for name, work in (
-                    ("fleet", self._fleet.run()),
-                    ("lease", self._lease.beat()),
-                    ("usages", self._usages.run()),
-                    ("watch configs", self._follow_configs(configs_known)),
-                    ("watch releases", self._follow_releases(configs_known)),
-                    ("watch secrets", self._follow_names(SECRET, NOT_HELM)),
-                    ("watch config maps", self._follow_names(CONFIG_MAP, "")),
-                    ("watch namespaced releases", self._unserved.follow(self._engine, self._at)),
-                )
-            ]
+            doors = [tasks.create_task(work, name=name) for name, work in looking.items()]
+            if not self._hands_off:
+                self._writing = [
+                    tasks.create_task(self._lease.beat(), name="lease"),
+                    tasks.create_task(self._usages.run(), name="usages"),
+                    tasks.create_task(self._others.run(), name="other writers"),
+                    tasks.create_task(
+                        self._unserved.follow(self._engine, self._at), name="unserved releases"
+                    ),
+                ]
             await self._controller.run(stop)
             log.info("stopping")
-            for door in doors:
+            for door in (*doors, *self._writing):
                 door.cancel()
-            await asyncio.wait(doors)
+            await asyncio.wait([*doors, *self._writing])
+
+    def _another_writes(self, manager: str) -> None:
+        """Another controller is at work on Releases: leave them to it, unless told otherwise."""
+        if self._take_over:
+            log.error("another controller writes the status of Releases", manager=manager)
+            return
+        for task in self._writing:
+            task.cancel()
+        self._controller.hands_off(
+            f"another controller ({manager}) writes the status of Releases: "
+            "stop it and start again, or start with --take-over"
+        )
 
     async def _follow_configs(self, known: asyncio.Event) -> None:
         def changed(key: Key, _value: msgspec.Struct | None) -> None:
@@ -138,9 +184,15 @@ class Composition:
         def changed(key: Key, value: msgspec.Struct | None) -> None:
             for config in self._controller.release_changed(key, value):
                 self._usages.changed(config)
+            if isinstance(value, Release) and value.status.conditions and known:
+                self._others.suspect(key)
+
+        known: list[bool] = []
 
         def report() -> None:
+            known.append(True)
             log.info("watching", releases=len(self._releases), configs=len(self._configs))
+            self._controller.releases_known()
 
         # A Release seen before its ProviderConfig would be refused for nothing.
         await configs_known.wait()
@@ -152,7 +204,7 @@ class Composition:
             version = metadata.resource_version
             self._controller.wake(self._references.changed(reference, version, gone=gone))
             if kind is SECRET:
-                for config in self._fleet.configs_reading(metadata.namespace, metadata.name):
+                for config in self._credentials.configs_reading(metadata.namespace, metadata.name):
                     self._config_changed(config)
 
         await follow_names(self._engine, self._at, kind, changed, field_selector=field_selector)

@@ -4,6 +4,7 @@ PilothouseError
 ├── InvalidInput      the user must edit something; retrying unchanged cannot help
 ├── NotPermitted      an account asked for what it may not have
 ├── Missing           the API server answered: there is no such object
+│   └── ClusterForgotten  … and it was the ProviderConfig, or the Secret with its kubeconfig
 ├── AlreadyExists     the object is already there
 └── Unavailable       something outside failed; try again later
     ├── EngineLost    the engine died during the call: what it did is unknown, observe first
@@ -35,6 +36,10 @@ class NotPermitted(PilothouseError):
 
 class Missing(PilothouseError):
     """The API server answered, and there is no such object."""
+
+
+class ClusterForgotten(Missing):
+    """The ProviderConfig, or the Secret with its credentials, is certainly not there."""
 
 
 class AlreadyExists(PilothouseError):

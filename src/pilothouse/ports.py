@@ -1,7 +1,7 @@
 """The doors as the loop sees them: Protocols and the values that pass through them."""
 
 import hashlib
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -106,6 +106,9 @@ class Progress:
     waiting: bool = False
 
 
+Say = Callable[[str], None]
+
+
 class Clock(Protocol):
     """Tells the time."""
 
@@ -150,6 +153,10 @@ class Target(Protocol):
         """Objects of the cluster."""
         ...
 
+    async def identity(self) -> str:
+        """Name the cluster itself: the same whatever credentials lead to it."""
+        ...
+
     def sees(self) -> bool:
         """Whether every release record of the cluster is known; raises Unavailable when blind."""
         ...
@@ -184,6 +191,18 @@ class Target(Protocol):
 
     async def decode(self, release: ReleaseName, revision: int) -> Decoded:
         """Read a revision whole."""
+        ...
+
+
+class Releases(Protocol):
+    """Where the loop finds the latest sight of a Release."""
+
+    def get(self, key: Key) -> Release | None:
+        """Return the latest sight of one Release."""
+        ...
+
+    def __len__(self) -> int:
+        """Count them."""
         ...
 
 
@@ -322,4 +341,8 @@ class LoopSettings:
     workers: int = 16
     actions_at_once: int = 20
     grace: timedelta = timedelta(seconds=20)
+    # How long a cluster must be certainly gone before a deletion lets go; None: for ever.
+    abandon_after: timedelta | None = timedelta(minutes=10)
+    # Why nothing may be written; empty: everything may.
+    hands_off: str = ""
     after_bug: timedelta = timedelta(seconds=10)

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 
@@ -40,3 +41,11 @@ class ControllerSettings:
     namespace: str = "default"
     workers: int = 16
     actions_at_once: int = 20
+    # How long a cluster must be certainly gone before a deleted Release is let go; None: for ever.
+    abandon_after: timedelta | None = timedelta(minutes=10)
+    # Kubeconfigs of ProviderConfigs may run programs and read files, as with provider-helm.
+    trust_kubeconfigs: bool = False
+    # Look and tell, change nothing.
+    observe_only: bool = False
+    # Act although another controller's package owns the CRDs, which are renewed.
+    take_over: bool = False

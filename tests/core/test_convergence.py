@@ -71,6 +71,7 @@ class World:
     good: Record | None = None
     good_content: dict[str, int] = field(default_factory=dict)
     limit: int | None = None
+    made_from: Desired | None = None
 
     def observed(self) -> Observed:
         ready = objects(self.storage.revision) if self.storage else None
@@ -78,6 +79,7 @@ class World:
             record=self.storage,
             objects=ready,
             decoded=self.decoded,
+            made_from=self.made_from,
             namespace_missing=self.namespace_missing,
             good=self.good if self.storage and self.storage.revision > 1 else None,
         )
@@ -175,6 +177,8 @@ class World:
 
     def conclude(self, wanted: Desired, plan: Plan, outcome: Outcome) -> None:
         ended = Ended(wanted, plan, outcome)
+        if outcome.fault is None and isinstance(plan, Install | Upgrade):
+            self.made_from = wanted
         conclusion = conclude_action(
             self.release, desired(self.release), ended, self.observed(), self.now
         )
@@ -184,7 +188,7 @@ class World:
         self.release = msgspec.structs.replace(self.release, status=status)
 
     def crash(self) -> None:
-        self.decoded, self.namespace_missing = None, False
+        self.decoded, self.made_from, self.namespace_missing = None, None, False
 
     def edit(self, number: int, *, deleted: bool = False) -> None:
         generation = self.release.metadata.generation + 1

@@ -81,8 +81,23 @@ FOREIGN = record(3, "deployed")
         pytest.param(
             {"record": record(1, "deployed", OLDER.digest)},
             failed(0),
-            Upgrade("chart or values changed"),
-            id="another digest: upgrade",
+            Inspect(1),
+            id="another digest, made by an earlier process: look what from",
+        ),
+        pytest.param(
+            {
+                "record": record(1, "deployed", OLDER.digest),
+                "decoded": Decoded(1, "tiny", "1.0.0", {"message": "older"}),
+            },
+            failed(0),
+            Upgrade("values changed: message"),
+            id="another digest: upgrade, and say what changed",
+        ),
+        pytest.param(
+            {"record": record(1, "deployed", OLDER.digest), "made_from": OLDER},
+            failed(0),
+            Upgrade("values changed: message"),
+            id="another digest, made by this process: it knows what from",
         ),
         pytest.param(
             {"record": record(1, "deployed", OLDER.digest), "made_from": OLDER},
@@ -197,6 +212,14 @@ def test_rules(observed, attempts, plan):
 )
 def test_deletion(observed, attempts, plan):
     assert plan_for(GONE, attempts, **observed) == plan
+
+
+def test_the_older_of_two_releases_keeps_it():
+    plan = plan_for(record=OURS, holder="first")
+    assert isinstance(plan, Stop)
+    assert plan.kind == "AlreadyClaimed"
+    assert '"first"' in plan.reason
+    assert plan_for(GONE, record=OURS, holder="first") == LetGo()
 
 
 def test_paused_never_acts():

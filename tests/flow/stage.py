@@ -45,6 +45,8 @@ class ControllerProcess:
     hub: DevCluster
     directory: Path
     process: "subprocess.Popen[bytes] | None" = None
+    # What an operator adds to the command line.
+    options: tuple[str, ...] = ()
 
     @property
     def log(self) -> Path:
@@ -55,6 +57,7 @@ class ControllerProcess:
             *(sys.executable, "-m", "pilothouse", "controller", "--verbose"),
             *("--kubeconfig", str(self.hub.kubeconfig)),
             *("--archive", str(self.directory / "archive.db")),
+            *self.options,
         ]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(

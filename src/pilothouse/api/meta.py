@@ -22,6 +22,7 @@ class OwnerReference(Wire, frozen=True):
     name: str = ""
     uid: str = ""
     controller: bool = False
+    block_owner_deletion: bool = False
 
 
 class ObjectMeta(Wire, frozen=True):

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import click
@@ -32,6 +33,34 @@ import click
     type=click.IntRange(1, 1000),
     help="How many Helm actions may work at the same time; those that only wait do not count.",
 )
+@click.option(
+    "--abandon-after",
+    default="10m",
+    show_default=True,
+    help="Let a deleted Release go when its ProviderConfig or kubeconfig Secret has been missing for "
+    "so long; `never` waits for ever.",
+)
+@click.option(
+    "--kubeconfig-trust",
+    type=click.Choice(["strict", "provider"]),
+    help="What kubeconfigs of ProviderConfigs may do: `strict` (default) no programs, no files, no "
+    "insecure TLS; `provider` all of it, as provider-helm.",
+)
+@click.option(
+    "--compat",
+    type=click.Choice(["provider-helm"]),
+    help="Behave as provider-helm wherever Pilothouse differs on purpose; single options still win.",
+)
+@click.option(
+    "--observe-only",
+    is_flag=True,
+    help="Change nothing: print for each Release what would be done.",
+)
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="Make the CRDs of another controller ours, and act. Stop that controller first.",
+)
 @click.option("--verbose", is_flag=True, help="Log more.")
 def controller(
     *,
@@ -41,6 +70,11 @@ def controller(
     archive: Path | None,
     workers: int,
     actions_at_once: int,
+    abandon_after: str,
+    kubeconfig_trust: str | None,
+    compat: str | None,
+    observe_only: bool,
+    take_over: bool,
     verbose: bool,
 ) -> None:
     """Run the controller in the foreground until SIGTERM or Ctrl-C."""
@@ -48,6 +82,8 @@ def controller(
     from pilothouse.app import run_controller
     from pilothouse.settings import ControllerSettings, cache_dir, own_namespace, state_dir
 
+    if observe_only and take_over:
+        raise click.UsageError("--observe-only and --take-over exclude each other")
     telemetry.configure(verbose=verbose)
     settings = ControllerSettings(
         kubeconfig=kubeconfig,
@@ -57,6 +93,10 @@ def controller(
         namespace=namespace or own_namespace(),
         workers=workers,
         actions_at_once=actions_at_once,
+        abandon_after=_patience(abandon_after),
+        trust_kubeconfigs=(kubeconfig_trust or ("provider" if compat else "strict")) == "provider",
+        observe_only=observe_only,
+        take_over=take_over,
     )
 
     async def run() -> None:
@@ -64,10 +104,21 @@ def controller(
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
-        await run_controller(settings, stop)
+        await run_controller(settings, stop, click.echo)
 
     with asyncio.Runner(loop_factory=_uvloop()) as runner:
         runner.run(run())
+
+
+def _patience(text: str) -> timedelta | None:
+    from pilothouse.core.desired import duration
+
+    if text == "never":
+        return None
+    try:
+        return duration(text, "--abandon-after")
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _uvloop() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -8,8 +8,9 @@ import msgspec
 import structlog
 import yaml
 
-from pilothouse.api.kinds import CRD, SERVED
-from pilothouse.api.meta import Key
+from pilothouse.api.crd import CustomResourceDefinition
+from pilothouse.api.kinds import CRD, RELEASE, SERVED
+from pilothouse.api.meta import Key, ObjectMeta, OwnerReference
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
 from pilothouse.engine.client import EngineClient
@@ -19,6 +20,7 @@ from pilothouse.ports import Credentials
 log = structlog.get_logger(__name__)
 
 DIGEST = "pilothouse.dev/crd-digest"
+PACKAGE_GROUP = "pkg.crossplane.io/"
 
 
 def shipped() -> dict[str, dict[str, Any]]:
@@ -33,25 +35,31 @@ def shipped() -> dict[str, dict[str, Any]]:
     return found
 
 
-async def install(engine: EngineClient, at: Credentials) -> None:
-    """Create or renew our CRDs and wait until the API server serves them."""
+async def install(engine: EngineClient, at: Credentials, *, take_over: bool = False) -> None:
+    """Create or renew our CRDs and wait until the API server serves them.
+
+    With `take_over` those that someone else brought become ours: no package owns them afterwards, so that
+    none takes them, and with them every Release, away when it goes.
+    """
     while True:
         try:
-            await _install_all(engine, at)
+            await _install_all(engine, at, take_over=take_over)
         except EngineLost:
             continue  # the next engine goes on: every step may be repeated
         return
 
 
-async def _install_all(engine: EngineClient, at: Credentials) -> None:
+async def _install_all(engine: EngineClient, at: Credentials, *, take_over: bool) -> None:
     objects = Objects(engine, at)
     for name, manifest in shipped().items():
-        await _install_one(objects, name, manifest)
+        await _install_one(objects, name, manifest, take_over=take_over)
     for name in shipped():
         await _established(engine, at, name)
 
 
-async def _install_one(objects: Objects, name: str, manifest: dict[str, Any]) -> None:
+async def _install_one(
+    objects: Objects, name: str, manifest: dict[str, Any], *, take_over: bool
+) -> None:
     wanted = manifest["metadata"]["annotations"][DIGEST]
     try:
         live = await objects.get(CRD, name)
@@ -72,15 +80,60 @@ async def _install_one(objects: Objects, name: str, manifest: dict[str, Any]) ->
         log.info("CRDs not readable here; taking them as they are", name=name)
         return
     held = live.metadata.annotations.get(DIGEST)
-    if held is None:
+    if held is None and not take_over:
         log.info("CRD belongs to someone else; left as it is", name=name)
-    elif held != wanted:
-        try:
-            patch = {"metadata": {"annotations": {DIGEST: wanted}}, "spec": manifest["spec"]}
-            await objects.merge(CRD, Key(CRD.qualified, "", name), patch)
-            log.info("CRD renewed", name=name)
-        except NotPermitted as error:
-            log.warning("CRD may not be renewed", name=name, error=error.message)
+    elif held != wanted or (take_over and packages_owning(live.metadata)):
+        await _renew(objects, live, manifest)
+
+
+async def _renew(
+    objects: Objects, live: CustomResourceDefinition, manifest: dict[str, Any]
+) -> None:
+    name, digest = live.metadata.name, manifest["metadata"]["annotations"][DIGEST]
+    metadata: dict[str, Any] = {
+        "annotations": {DIGEST: digest},
+        # Someone may put its ownership back between our look and this write.
+        "resourceVersion": live.metadata.resource_version,
+    }
+    packages = packages_owning(live.metadata)
+    if packages:
+        left = [one for one in live.metadata.owner_references if one not in packages]
+        metadata["ownerReferences"] = msgspec.to_builtins(left)
+    try:
+        patch = {"metadata": metadata, "spec": manifest["spec"]}
+        await objects.merge(CRD, Key(CRD.qualified, "", name), patch)
+    except NotPermitted as error:
+        log.warning("CRD may not be renewed", name=name, error=error.message)
+        return
+    log.info("CRD renewed", name=name, released_from=[str(one.name) for one in packages])
+
+
+def packages_owning(metadata: ObjectMeta) -> list[OwnerReference]:
+    """Return the Crossplane packages whose removal would remove this object too."""
+    return [one for one in metadata.owner_references if one.api_version.startswith(PACKAGE_GROUP)]
+
+
+async def why_not_ours(engine: EngineClient, at: Credentials) -> str:
+    """Say why another controller must be thought to have these kinds; empty when none must."""
+    name = RELEASE.qualified
+    try:
+        raw = await engine.get(at, CRD, name)
+    except (Missing, NotPermitted):
+        return ""
+    live = msgspec.json.decode(raw, type=CustomResourceDefinition)
+    packages = packages_owning(live.metadata)
+    if packages:
+        named = ", ".join(f"{one.kind} {one.name}" for one in packages)
+        return (
+            f"{named} owns the CRD {name}, so provider-helm may be at work: "
+            "stop it, then start with --take-over"
+        )
+    if DIGEST not in live.metadata.annotations and b'"lastAttempt"' not in raw:
+        return (
+            f"the CRD {name} is another controller's and lacks fields that Pilothouse writes: "
+            "start with --take-over to renew it"
+        )
+    return ""
 
 
 async def _established(engine: EngineClient, at: Credentials, name: str) -> None:

@@ -1,23 +1,19 @@
 """Every cluster that releases go to: one client and one pair of eyes per distinct credentials."""
 
 import asyncio
-import base64
-import os
-from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import structlog
 
-from pilothouse.api.kinds import PROVIDER_CONFIG, SECRET
+from pilothouse.api.kinds import NAMESPACE, PROVIDER_CONFIG
 from pilothouse.api.meta import Key, ObjectMeta
-from pilothouse.api.provider import Credentials as SourceOfCredentials
-from pilothouse.api.provider import ProviderConfig, SecretKeyReference
+from pilothouse.api.provider import ProviderConfig
 from pilothouse.api.release import Release
 from pilothouse.clusters.cache import Cache
+from pilothouse.clusters.credentials import CredentialReader
 from pilothouse.clusters.eyes import Eyes
 from pilothouse.clusters.objects import Objects
 from pilothouse.core.desired import ChartAsk, ReleaseName
@@ -25,7 +21,13 @@ from pilothouse.core.observed import Decoded, Record
 from pilothouse.core.observed import Objects as ObservedObjects
 from pilothouse.core.outcome import Outcome
 from pilothouse.engine.client import EngineClient, as_error
-from pilothouse.errors import EngineLost, InvalidInput, Missing, PilothouseError
+from pilothouse.errors import (
+    EngineLost,
+    InvalidInput,
+    Missing,
+    NotPermitted,
+    PilothouseError,
+)
 from pilothouse.faults import FaultKind
 from pilothouse.ports import Credentials, Order, Progress, ResolvedChart
 
@@ -48,6 +50,7 @@ class ClusterTarget:
         self._engine = engine
         self._at = at
         self._objects = Objects(engine, at)
+        self._identity = ""
         self._eyes = Eyes(
             lambda release: wake(self.id, release),
             lambda: wake_all(self.id),
@@ -62,6 +65,15 @@ class ClusterTarget:
     def objects(self) -> Objects:
         """Objects of the cluster."""
         return self._objects
+
+    async def identity(self) -> str:
+        """Name the cluster by its oldest namespace, which every cluster has and none shares."""
+        if not self._identity:
+            try:
+                self._identity = (await self._objects.get(NAMESPACE, "kube-system")).metadata.uid
+            except NotPermitted:
+                self._identity = self.id
+        return self._identity
 
     def sees(self) -> bool:
         """Whether every record is known; raises what keeps the eyes shut."""
@@ -124,25 +136,21 @@ class Fleet:
     def __init__(
         self,
         engine: EngineClient,
-        management: Credentials,
         configs: Cache[ProviderConfig],
         *,
-        namespace: str,
+        credentials: CredentialReader,
         wake: WakeRelease,
         wake_all: Callable[[str], None],
     ) -> None:
-        self._namespace = namespace
         self._engine = engine
-        self._management = management
-        self._secrets = Objects(engine, management)
         self._configs = configs
+        self._credentials = credentials
         self._wake = wake
         self._wake_all = wake_all
         self._targets: dict[str, tuple[ClusterTarget, asyncio.Task[None]]] = {}
         # Which credentials a config stands for, and whether they must be read anew.
         self._known: dict[str, Credentials] = {}
         self._stale: set[str] = set()
-        self._readers: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._tasks: asyncio.TaskGroup | None = None
 
     async def run(self) -> None:
@@ -174,10 +182,15 @@ class Fleet:
         """Return the cluster a ProviderConfig names."""
         known = self._known.get(config_name)
         if known is None or config_name in self._stale:
+            # First, so that a change during the reading is not lost.
             self._stale.discard(config_name)
-            known = await self._credentials(config_name)
-            # Refuse a bad kubeconfig here, by name, rather than in an endless watch.
-            await self._connect(config_name, known)
+            try:
+                known = await self._credentials.read(config_name)
+                # Refuse a bad kubeconfig here, by name, rather than in an endless watch.
+                await self._connect(config_name, known)
+            except PilothouseError:
+                self._stale.add(config_name)  # what was known before does not hold any more
+                raise
             self._known[config_name] = known
             target = self._target(known)
             self._close_unused()
@@ -190,10 +203,6 @@ class Fleet:
             self._known.pop(config_name, None)
             self._close_unused()
         self._stale.add(config_name)
-
-    def configs_reading(self, namespace: str, name: str) -> set[str]:
-        """Name the ProviderConfigs that read, or wanted to read, a Secret."""
-        return self._readers.get((namespace, name), set())
 
     def _target(self, credentials: Credentials) -> ClusterTarget:
         held = self._targets.get(credentials.fingerprint)
@@ -219,83 +228,6 @@ class Fleet:
         except InvalidInput as error:
             msg = f'ProviderConfig "{config_name}": {error.message}'
             raise InvalidInput(msg, FaultKind.INVALID) from None
-
-    async def _credentials(self, config_name: str) -> Credentials:
-        config = self._configs.get(Key(PROVIDER_CONFIG.qualified, "", config_name))
-        if config is None:
-            msg = (
-                f'ProviderConfig "{config_name}" not found: '
-                "create it, or change spec.providerConfigRef.name"
-            )
-            raise Missing(msg, FaultKind.NOT_FOUND)
-        return await self._read(config_name, config)
-
-    async def _read(self, name: str, config: ProviderConfig) -> Credentials:
-        spec = config.spec
-        source = spec.credentials
-        if source is None and spec.credentials_secret_ref is not None:
-            loose = spec.credentials_secret_ref
-            source = SourceOfCredentials(
-                source="Secret",
-                secret_ref=SecretKeyReference(
-                    name=loose.name,
-                    namespace=loose.namespace or self._namespace,
-                    key=loose.key or "kubeconfig",
-                ),
-            )
-        if source is None:
-            raise InvalidInput(
-                f'ProviderConfig "{name}": spec.credentials is missing', FaultKind.INVALID
-            )
-        identity, secret = "", b""
-        if spec.identity:
-            identity = spec.identity.type
-            if spec.identity.source != "InjectedIdentity":
-                secret = await self._bytes(name, "spec.identity", spec.identity)
-        if source.source == "InjectedIdentity":
-            return self._management
-        kubeconfig = await self._bytes(name, "spec.credentials", source)
-        return Credentials(kubeconfig=kubeconfig, identity=identity, identity_credentials=secret)
-
-    async def _bytes(self, name: str, field: str, source: SourceOfCredentials) -> bytes:
-        where = f'ProviderConfig "{name}": {field}'
-        if source.source == "Secret" and source.secret_ref:
-            return await self._secret(name, where, source.secret_ref)
-        if source.source == "Environment" and source.env:
-            return self._variable(where, source.env.name)
-        if source.source == "Filesystem" and source.fs:
-            return self._file(where, source.fs.path)
-        needs = {"Secret": "secretRef", "Environment": "env", "Filesystem": "fs"}
-        missing = needs.get(source.source)
-        said = f"needs {missing}" if missing else "gives no credentials"
-        raise InvalidInput(f"{where}: source {source.source} {said}", FaultKind.INVALID)
-
-    def _variable(self, where: str, name: str) -> bytes:
-        value = os.environ.get(name)
-        if value is None:
-            raise Missing(f"{where}: the environment has no variable {name}", FaultKind.NOT_FOUND)
-        return value.encode()
-
-    def _file(self, where: str, path: str) -> bytes:
-        try:
-            return Path(path).read_bytes()
-        except OSError as error:
-            raise Missing(f"{where}: {path}: {error.strerror}", FaultKind.NOT_FOUND) from None
-
-    async def _secret(self, name: str, where: str, ref: SecretKeyReference) -> bytes:
-        where = f"{where}: Secret {ref.namespace}/{ref.name}"
-        self._readers[(ref.namespace, ref.name)].add(name)
-        try:
-            secret = await self._secrets.get(SECRET, ref.name, ref.namespace)
-        except Missing:
-            raise Missing(f"{where} not found", FaultKind.NOT_FOUND) from None
-        data = secret.data or {}
-        if ref.key not in data:
-            raise InvalidInput(f'{where} has no key "{ref.key}"', FaultKind.INVALID)
-        try:
-            return base64.b64decode(data[ref.key], validate=True)
-        except ValueError:
-            raise InvalidInput(f'{where}, key "{ref.key}": not base64', FaultKind.INVALID) from None
 
 
 def _controller_uid(metadata: ObjectMeta) -> str:

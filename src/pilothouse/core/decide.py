@@ -38,10 +38,9 @@ def decide(
     desired: Desired, observed: Observed, state: State, attempts: Attempts, now: datetime
 ) -> Plan:
     """Return the one next step."""
-    if desired.paused:
-        return Rest("paused")
-    if desired.absent and not desired.policies.delete:
-        return LetGo()
+    hands_off = _hands_off(desired, observed)
+    if hands_off:
+        return hands_off
     record = observed.record
     asked = question(desired)
     retried = attempts.failed_before(asked)
@@ -74,12 +73,30 @@ def decide(
             return CreateNamespace(desired.release.namespace)
         case StateName.ABSENT:
             return Install(state.reason, preflight=retried)
+        case StateName.OUT_OF_SYNC if not observed.made_from and not observed.decoded_record:
+            # One look, so that the reason can be told.
+            return Inspect(record.revision if record else 0)
         case StateName.OUT_OF_SYNC:
             return Upgrade(state.reason, preflight=retried)
         case StateName.FAILED:
             return Upgrade(f"retry: {state.reason}", preflight=True)
         case _:
             assert_never(state.name)
+
+
+def _hands_off(desired: Desired, observed: Observed) -> Plan | None:
+    """Return the plan when nothing may be done to the Helm release, whatever its state."""
+    if desired.paused:
+        return Rest("paused")
+    if desired.absent and (observed.holder or not desired.policies.delete):
+        return LetGo()
+    if observed.holder:
+        said = (
+            f'Release "{observed.holder}" is older and has the Helm release {desired.release}: '
+            "give this one another crossplane.io/external-name, or delete one of the two"
+        )
+        return Stop("AlreadyClaimed", said)
+    return None
 
 
 def _allowed(desired: Desired, state: State) -> bool:

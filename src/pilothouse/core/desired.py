@@ -104,7 +104,9 @@ def desired(release: Release, sources: Sources = NOTHING_REFERRED_TO) -> Desired
         msg = "spec.forProvider.values: must be an object"
         raise ValueError(msg)
     chart = wanted.chart
-    if not chart.url and not (chart.repository and chart.name):
+    absent = release.metadata.deletion_timestamp is not None
+    # What is to be removed may have been wrong in any way: that must not keep it.
+    if not absent and not chart.url and not (chart.repository and chart.name):
         msg = "spec.forProvider.chart: give repository and name, or url"
         raise ValueError(msg)
     asked = ChartAsk(
@@ -132,10 +134,10 @@ def desired(release: Release, sources: Sources = NOTHING_REFERRED_TO) -> Desired
             kustomization=kustomization,
         ),
         generation=release.metadata.generation,
-        absent=release.metadata.deletion_timestamp is not None,
+        absent=absent,
         paused=release.paused or not release.spec.management_policies,
         wait=wanted.wait,
-        timeout=duration(wanted.wait_timeout, "spec.forProvider.waitTimeout"),
+        timeout=_timeout(wanted.wait_timeout, lenient=absent),
         skip_crds=wanted.skip_crds,
         create_namespace=not wanted.skip_create_namespace,
         take_ownership=wanted.take_ownership,
@@ -149,6 +151,15 @@ def desired(release: Release, sources: Sources = NOTHING_REFERRED_TO) -> Desired
         kustomization=kustomization,
         secrets=sources.secrets,
     )
+
+
+def _timeout(text: str, *, lenient: bool) -> timedelta:
+    try:
+        return duration(text, "spec.forProvider.waitTimeout")
+    except ValueError:
+        if lenient:
+            return DEFAULT_TIMEOUT
+        raise
 
 
 def _flags(wanted: ReleaseParameters) -> list[str]:

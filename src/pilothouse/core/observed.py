@@ -158,5 +158,13 @@ class Observed:
     good: Record | None = None
     # Whether the instance that left a pending record still lives; None when there is none.
     owner_alive: bool | None = None
+    # Another, older Release that stands for the same Helm release; empty when there is none.
+    holder: str = ""
     # The patches a release of another controller was made with, as its status tells.
     patches_sha: str = ""
+
+    @property
+    def decoded_record(self) -> Decoded | None:
+        """What the newest revision was made from, if its record has been read."""
+        record, decoded = self.record, self.decoded
+        return decoded if record and decoded and decoded.revision == record.revision else None

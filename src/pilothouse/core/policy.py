@@ -34,3 +34,8 @@ def policies_of(release: Release) -> Policies:
         delete="Delete" in given,
         late_initialize="LateInitialize" in given,
     )
+
+
+def writes(release: Release) -> bool:
+    """Whether a Release may ever change its Helm release; one that only observes claims nothing."""
+    return set(release.spec.management_policies) != {"Observe"}

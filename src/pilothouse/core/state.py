@@ -68,7 +68,7 @@ def classify(desired: Desired, observed: Observed, now: datetime) -> State:
     if not record.digest:
         return _unmanaged(desired, record, observed)
     if record.digest != desired.digest:
-        return State(StateName.OUT_OF_SYNC, _why(desired, observed))
+        return State(StateName.OUT_OF_SYNC, _why(desired, record, observed))
     return _same_digest(record, observed)
 
 
@@ -98,8 +98,8 @@ def _pending(record: Record, observed: Observed, now: datetime) -> State:
 
 def _unmanaged(desired: Desired, record: Record, observed: Observed) -> State:
     """Someone else wrote this revision: equal content is adopted as it is."""
-    decoded = observed.decoded
-    if decoded is None or decoded.revision != record.revision:
+    decoded = observed.decoded_record
+    if decoded is None:
         return State(StateName.UNMANAGED, f"revision {record.revision} was made by another client")
     difference = _difference(desired, decoded, observed)
     if difference:
@@ -107,10 +107,13 @@ def _unmanaged(desired: Desired, record: Record, observed: Observed) -> State:
     return _same_digest(record, observed)
 
 
-def _why(desired: Desired, observed: Observed) -> str:
+def _why(desired: Desired, record: Record, observed: Observed) -> str:
     made_from = observed.made_from
     if made_from is None:
-        return "chart or values changed"
+        # An earlier process made it: its record tells what from, once it has been read.
+        decoded = observed.decoded_record
+        known = _difference(desired, decoded, observed) if decoded else ""
+        return known or f"revision {record.revision} was made from another spec"
     if made_from.chart != desired.chart:
         return f"chart {made_from.chart} → {desired.chart}"
     if spelled(made_from.values) != spelled(desired.values):

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Protocol
 
 import msgspec
 import structlog
@@ -12,9 +11,12 @@ from pilothouse.api.release import Release
 from pilothouse.core.desired import ReleaseName
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.commit import Committer
+from pilothouse.loop.observing import Lookout
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.reconcile import Reconciler
+from pilothouse.loop.rivals import Rivals
 from pilothouse.loop.sources import SourceReader
+from pilothouse.loop.survey import Surveyor
 from pilothouse.loop.triggers import Claims, Configs
 from pilothouse.ports import (
     Archive,
@@ -23,19 +25,13 @@ from pilothouse.ports import (
     Instances,
     LoopSettings,
     References,
+    Releases,
+    Say,
     Targets,
     Writer,
 )
 
 log = structlog.get_logger(__name__)
-
-
-class Releases(Protocol):
-    """Where the controller finds the latest sight of a Release."""
-
-    def get(self, key: Key) -> Release | None:
-        """Return the latest sight of one Release."""
-        ...
 
 
 class Controller:
@@ -52,6 +48,7 @@ class Controller:
         writer: Writer,
         archive: Archive,
         clock: Clock,
+        say: Say,
         settings: LoopSettings,
     ) -> None:
         self._releases = releases
@@ -61,16 +58,31 @@ class Controller:
         self._writer = writer
         self._archive = archive
         self._clock = clock
+        self._say = say
         self._settings = settings
+        self._hands_off = settings.hands_off
         self._queue = KeyedQueue()
         self._claims = Claims()
         self._configs = Configs()
+        self._rivals = Rivals()
+        self._known = asyncio.Event()
 
     def release_changed(self, key: Key, value: msgspec.Struct | None) -> set[str]:
         """A Release appeared, changed or went; return the configs whose users this changes."""
-        named = value.spec.provider_config_ref.name if isinstance(value, Release) else None
+        release = value if isinstance(value, Release) else None
+        named = release.spec.provider_config_ref.name if release else None
         self._queue.add(key)
+        self.wake(self._rivals.put(key, release))
         return self._configs.put(key, named)
+
+    def releases_known(self) -> None:
+        """Every Release has been seen: only now is it known which of two is the older."""
+        self._known.set()
+
+    def hands_off(self, why: str) -> None:
+        """Change nothing any more, and say why; what is under way is let finish."""
+        self._hands_off = why
+        self._say(f"changing nothing: {why}")
 
     def users(self, config: str) -> int:
         """Count the Releases that use a config."""
@@ -103,19 +115,27 @@ class Controller:
                 tasks, self._settings.actions_at_once, self._settings.instance, self._queue.add
             )
             committer = Committer(self._writer, self._archive, self._queue, self._clock)
-            reconciler = Reconciler(
+            surveyor = Surveyor(
+                releases=self._releases,
                 targets=self._targets,
                 sources=self._sources,
                 instances=self._instances,
+                actions=actions,
+                claims=self._claims,
+                rivals=self._rivals,
+            )
+            reconciler = Reconciler(
+                surveyor=surveyor,
                 writer=self._writer,
                 committer=committer,
                 actions=actions,
                 queue=self._queue,
-                claims=self._claims,
                 clock=self._clock,
+                abandon_after=self._settings.abandon_after,
             )
+            lookout = Lookout(surveyor, self._releases, self._queue, self._clock, self._say)
             workers = [
-                tasks.create_task(self._work(reconciler), name=f"worker {number}")
+                tasks.create_task(self._work(reconciler, lookout), name=f"worker {number}")
                 for number in range(self._settings.workers)
             ]
             await stop.wait()
@@ -127,21 +147,22 @@ class Controller:
             await actions.drain(self._settings.grace.total_seconds())
             self._queue.close()
 
-    async def _work(self, reconciler: Reconciler) -> None:
+    async def _work(self, reconciler: Reconciler, lookout: Lookout) -> None:
+        await self._known.wait()
         while True:
             key = await self._queue.get()
             try:
-                await self._one(reconciler, key)
+                await self._one(lookout if self._hands_off else reconciler, key)
             finally:
                 self._queue.done(key)
 
-    async def _one(self, reconciler: Reconciler, key: Key) -> None:
+    async def _one(self, passes: Reconciler | Lookout, key: Key) -> None:
         release = self._releases.get(key)
         if release is None:
-            reconciler.forget(key)
+            passes.forget(key)
             return
         try:
-            await reconciler.run_pass(key, release)
+            await passes.run_pass(key, release)
         except Exception:
             # The one place that catches everything: a bug must cost one release its pass, not all.
             log.exception("pass failed", key=str(key))

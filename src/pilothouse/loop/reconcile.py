@@ -7,11 +7,11 @@ ends. Whatever interrupts a pass, the next one starts by looking.
 import time
 from datetime import timedelta
 
-import msgspec
 import structlog
 
 from pilothouse.api.meta import Key
 from pilothouse.api.release import EXTERNAL_NAME, FINALIZER, POLL_INTERVAL, Release
+from pilothouse.core.abandon import ABANDON
 from pilothouse.core.conclude import (
     announce,
     attempts_of,
@@ -20,14 +20,8 @@ from pilothouse.core.conclude import (
     conclude_quiet,
 )
 from pilothouse.core.decide import decide, question
-from pilothouse.core.desired import (
-    Desired,
-    Sources,
-    desired,
-    duration,
-    needs_version,
-)
-from pilothouse.core.observed import Decoded, Observed
+from pilothouse.core.desired import Desired, duration, needs_version
+from pilothouse.core.observed import Observed
 from pilothouse.core.outcome import Conclusion, Ended, Fault
 from pilothouse.core.plan import (
     CreateNamespace,
@@ -52,26 +46,13 @@ from pilothouse.faults import FaultKind
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.connection import gather
+from pilothouse.loop.departures import Departures, abandoned
 from pilothouse.loop.namespaces import create_namespace
 from pilothouse.loop.queue import KeyedQueue
-from pilothouse.loop.sources import SourceReader
-from pilothouse.loop.triggers import Claims
-from pilothouse.ports import Clock, Instances, Target, Targets, Writer
+from pilothouse.loop.survey import Surveyor
+from pilothouse.ports import Clock, Target, Writer
 
 log = structlog.get_logger(__name__)
-
-
-class Memory:
-    """What one process remembers of a key between passes; losing it costs a look, never a mistake."""
-
-    __slots__ = ("connected", "decoded", "made_from", "namespace_missing")
-
-    def __init__(self) -> None:
-        self.decoded: Decoded | None = None
-        self.made_from: Desired | None = None
-        self.namespace_missing = False
-        # What the connection secret was last made of.
-        self.connected: object = None
 
 
 class Reconciler:
@@ -80,34 +61,28 @@ class Reconciler:
     def __init__(
         self,
         *,
-        targets: Targets,
-        sources: SourceReader,
-        instances: Instances,
+        surveyor: Surveyor,
         writer: Writer,
         committer: Committer,
         actions: Actions,
         queue: KeyedQueue,
-        claims: Claims,
         clock: Clock,
+        abandon_after: timedelta | None,
     ) -> None:
-        self._targets = targets
-        self._sources = sources
-        self._instances = instances
+        self._surveyor = surveyor
         self._writer = writer
         self._committer = committer
         self._actions = actions
         self._queue = queue
-        self._claims = claims
         self._clock = clock
-        self._memory: dict[Key, Memory] = {}
+        self._departures = Departures(committer, clock, abandon_after)
         self._let_go: dict[Key, str] = {}
 
     def forget(self, key: Key) -> None:
         """The object is gone."""
-        self._memory.pop(key, None)
         self._let_go.pop(key, None)
-        self._claims.drop(key)
-        self._sources.forget(key)
+        self._departures.forget(key)
+        self._surveyor.forget(key)
         self._queue.forget_timer(key)
 
     async def run_pass(self, key: Key, release: Release) -> None:
@@ -120,9 +95,12 @@ class Reconciler:
             return  # done with; the watch has only not said so yet
         wanted: Desired | None = None
         try:
+            if abandoned(release):
+                await self._abandon(key, release, f"the annotation {ABANDON}")
+                return
             if not ours or not release.metadata.annotations.get(EXTERNAL_NAME):
                 release = await self._writer.claim(release)
-            wanted = await self._wanted(key, release)
+            wanted = await self._surveyor.wanted(key, release)
             if wanted.absent and not wanted.policies.delete:
                 # Left behind on purpose, so the cluster need not even be there.
                 await self._release_object(key, release)
@@ -136,31 +114,27 @@ class Reconciler:
             await self._refuse(key, release, wanted, Fault(FaultKind.INVALID, str(error)))
             return
         except PilothouseError as error:
-            await self._refuse(key, release, wanted, Fault(error.kind, error.message))
+            if release.metadata.deletion_timestamp:
+                await self._cannot_remove(key, release, wanted, error)
+            else:
+                await self._refuse(key, release, wanted, Fault(error.kind, error.message))
             return
         if not isinstance(plan, Rest | Wait | Stop):
             took = round((time.perf_counter() - began) * 1000, 1)
             reason = getattr(plan, "reason", "")
             log.info("pass", key=str(key), plan=name_of(plan), reason=reason, took_ms=took)
 
-    async def _wanted(self, key: Key, release: Release) -> Desired:
-        """Return what is asked; a deletion asks nothing of its references."""
-        if release.metadata.deletion_timestamp:
-            return desired(release, Sources(values={}))
-        return desired(release, await self._sources.resolve(key, release))
-
     async def _step(self, key: Key, release: Release, wanted: Desired) -> Plan:
-        target = await self._targets.reach(release)
-        self._claims.put(key, target.id, wanted.release)
+        target = await self._surveyor.reach(key, release, wanted)
         if not target.sees():
             return Wait("looking at the cluster")
-        memory = self._memory.setdefault(key, Memory())
+        self._departures.forget(key)
         if needs_version(wanted) and not wanted.absent and not wanted.paused:
             release, wanted = await self._fill_in(key, release, wanted, target)
         ended = self._actions.take_ended(key)
         if ended:
-            release = await self._conclude(key, release, wanted, target, memory, ended)
-        observed = await self._observe(key, release, wanted, target, memory)
+            release = await self._conclude(key, release, wanted, target, ended)
+        observed = await self._surveyor.observe(key, release, wanted, target)
         now = self._clock.now()
         state = classify(wanted, observed, now)
         plan = decide(wanted, observed, state, attempts_of(release), now)
@@ -174,33 +148,8 @@ class Reconciler:
         found = await target.resolve_chart(wanted.chart)
         if wanted.policies.late_initialize:
             release = await self._writer.late_initialize(release, found.name, found.version)
-            return release, await self._wanted(key, release)
-        # As if it were deployed already: what is asked must be the same before and after.
-        status = msgspec.structs.replace(
-            release.status,
-            at_provider=msgspec.structs.replace(release.status.at_provider, version=found.version),
-        )
-        return release, await self._wanted(key, msgspec.structs.replace(release, status=status))
-
-    async def _observe(
-        self, key: Key, release: Release, wanted: Desired, target: Target, memory: Memory
-    ) -> Observed:
-        record = target.record(wanted.release)
-        running = self._actions.running(key)
-        owner_alive = None
-        if record and record.pending and record.owner and not running:
-            owner_alive = await self._instances.alive(record.owner)
-        return Observed(
-            record=record,
-            objects=target.objects_of(wanted.release),
-            decoded=memory.decoded,
-            running=running,
-            made_from=memory.made_from,
-            namespace_missing=memory.namespace_missing,
-            good=target.good_before(wanted.release, record.revision) if record else None,
-            owner_alive=owner_alive,
-            patches_sha=release.status.patches_sha,
-        )
+            return release, await self._surveyor.wanted(key, release)
+        return release, await self._surveyor.wanted_with(key, release, found.version)
 
     async def _conclude(
         self,
@@ -208,15 +157,15 @@ class Reconciler:
         release: Release,
         wanted: Desired,
         target: Target,
-        memory: Memory,
         ended: Ended,
     ) -> Release:
         """Write what the ended action came to; return the Release as it is then."""
         fault = ended.outcome.fault
+        memory = self._surveyor.memory(key)
         memory.namespace_missing = bool(fault and fault.kind is FaultKind.NAMESPACE_MISSING)
         if fault is None and isinstance(ended.plan, Install | Upgrade):
             memory.made_from = ended.desired
-        observed = await self._observe(key, release, wanted, target, memory)
+        observed = await self._surveyor.observe(key, release, wanted, target)
         conclusion = conclude_action(release, wanted, ended, observed, self._clock.now())
         try:
             return await self._committer.commit(key, release, conclusion)
@@ -248,10 +197,11 @@ class Reconciler:
                 await self._writer.status(release, status)
             case CreateNamespace(name=name):
                 await create_namespace(target.objects, name)
-                self._memory[key].namespace_missing = False
+                self._surveyor.memory(key).namespace_missing = False
                 self._queue.add(key)
             case Inspect(revision=revision):
-                self._memory[key].decoded = await target.decode(wanted.release, revision)
+                memory = self._surveyor.memory(key)
+                memory.decoded = await target.decode(wanted.release, revision)
                 self._queue.add(key)
             case Interrupt():
                 self._actions.interrupt(key)
@@ -262,6 +212,26 @@ class Reconciler:
         await self._writer.let_go(release)
         self._let_go[key] = release.metadata.uid
 
+    async def _abandon(self, key: Key, release: Release, why: str) -> None:
+        await self._departures.record(key, release, why)
+        await self._release_object(key, release)
+        log.warning("abandoned", key=str(key), reason=why)
+
+    async def _cannot_remove(
+        self, key: Key, release: Release, wanted: Desired | None, error: PilothouseError
+    ) -> None:
+        """The cluster of a Release that is being deleted cannot be reached: wait, or let go."""
+        verdict = self._departures.judge(key, error)
+        if not verdict.now:
+            await self._refuse(key, release, wanted, Fault(error.kind, verdict.message))
+            if verdict.until:
+                self._queue.add_after(key, verdict.until - self._clock.now())
+            return
+        try:
+            await self._abandon(key, release, verdict.message)
+        except (Conflict, EngineLost):
+            self._queue.add(key)
+
     async def _connect(
         self, key: Key, release: Release, wanted: Desired, target: Target, observed: Observed
     ) -> None:
@@ -269,7 +239,7 @@ class Reconciler:
         if release.spec.write_connection_secret_to_ref is None:
             return
         made_of = (release.metadata.generation, observed.record, observed.objects)
-        memory = self._memory[key]
+        memory = self._surveyor.memory(key)
         if memory.connected == made_of:
             return
         data = await gather(release, wanted, target)

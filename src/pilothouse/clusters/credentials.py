@@ -1,0 +1,125 @@
+"""Read what a ProviderConfig says about how to reach its cluster."""
+
+import base64
+import os
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+from pilothouse.api.kinds import PROVIDER_CONFIG, SECRET
+from pilothouse.api.meta import Key
+from pilothouse.api.provider import Credentials as SourceOfCredentials
+from pilothouse.api.provider import ProviderConfig, SecretKeyReference
+from pilothouse.clusters.cache import Cache
+from pilothouse.clusters.objects import Objects
+from pilothouse.errors import ClusterForgotten, InvalidInput, Missing
+from pilothouse.faults import FaultKind
+from pilothouse.ports import Credentials
+
+
+class CredentialReader:
+    """Turns ProviderConfigs into credentials, and knows which Secrets they came from."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        management: Credentials,
+        configs: Cache[ProviderConfig],
+        *,
+        namespace: str,
+        trust: bool = False,
+    ) -> None:
+        self._objects = objects
+        self._management = management
+        self._configs = configs
+        # A reference without a namespace means the controller's own.
+        self._namespace = namespace
+        # The operator lets kubeconfigs run programs and read files, as provider-helm does.
+        self._trust = trust
+        self._readers: dict[tuple[str, str], set[str]] = defaultdict(set)
+
+    def configs_reading(self, namespace: str, name: str) -> set[str]:
+        """Name the ProviderConfigs that read, or wanted to read, a Secret."""
+        return self._readers.get((namespace, name), set())
+
+    async def read(self, config_name: str) -> Credentials:
+        """Return the credentials a ProviderConfig stands for; raises what is missing, by its field."""
+        config = self._configs.get(Key(PROVIDER_CONFIG.qualified, "", config_name))
+        if config is None:
+            msg = (
+                f'ProviderConfig "{config_name}" not found: '
+                "create it, or change spec.providerConfigRef.name"
+            )
+            raise ClusterForgotten(msg, FaultKind.NOT_FOUND)
+        return await self._read_config(config_name, config)
+
+    async def _read_config(self, name: str, config: ProviderConfig) -> Credentials:
+        spec = config.spec
+        source = spec.credentials
+        if source is None and spec.credentials_secret_ref is not None:
+            loose = spec.credentials_secret_ref
+            source = SourceOfCredentials(
+                source="Secret",
+                secret_ref=SecretKeyReference(
+                    name=loose.name,
+                    namespace=loose.namespace or self._namespace,
+                    key=loose.key or "kubeconfig",
+                ),
+            )
+        if source is None:
+            raise InvalidInput(
+                f'ProviderConfig "{name}": spec.credentials is missing', FaultKind.INVALID
+            )
+        identity, secret = "", b""
+        if spec.identity:
+            identity = spec.identity.type
+            if spec.identity.source != "InjectedIdentity":
+                secret = await self._bytes(name, "spec.identity", spec.identity)
+        if source.source == "InjectedIdentity":
+            return replace(self._management, identity=identity, identity_credentials=secret)
+        return Credentials(
+            kubeconfig=await self._bytes(name, "spec.credentials", source),
+            trusted=self._trust,
+            identity=identity,
+            identity_credentials=secret,
+        )
+
+    async def _bytes(self, name: str, field: str, source: SourceOfCredentials) -> bytes:
+        where = f'ProviderConfig "{name}": {field}'
+        if source.source == "Secret" and source.secret_ref:
+            return await self._secret(name, where, source.secret_ref)
+        if source.source == "Environment" and source.env:
+            return self._variable(where, source.env.name)
+        if source.source == "Filesystem" and source.fs:
+            return self._file(where, source.fs.path)
+        needs = {"Secret": "secretRef", "Environment": "env", "Filesystem": "fs"}
+        missing = needs.get(source.source)
+        said = f"needs {missing}" if missing else "gives no credentials"
+        raise InvalidInput(f"{where}: source {source.source} {said}", FaultKind.INVALID)
+
+    def _variable(self, where: str, name: str) -> bytes:
+        value = os.environ.get(name)
+        if value is None:
+            raise Missing(f"{where}: the environment has no variable {name}", FaultKind.NOT_FOUND)
+        return value.encode()
+
+    def _file(self, where: str, path: str) -> bytes:
+        try:
+            return Path(path).read_bytes()
+        except OSError as error:
+            raise Missing(f"{where}: {path}: {error.strerror}", FaultKind.NOT_FOUND) from None
+
+    async def _secret(self, name: str, where: str, ref: SecretKeyReference) -> bytes:
+        where = f"{where}: Secret {ref.namespace}/{ref.name}"
+        self._readers[(ref.namespace, ref.name)].add(name)
+        try:
+            secret = await self._objects.get(SECRET, ref.name, ref.namespace)
+        except Missing:
+            raise ClusterForgotten(f"{where} not found", FaultKind.NOT_FOUND) from None
+        data = secret.data or {}
+        if ref.key not in data:
+            raise InvalidInput(f'{where} has no key "{ref.key}"', FaultKind.INVALID)
+        try:
+            return base64.b64decode(data[ref.key], validate=True)
+        except ValueError:
+            raise InvalidInput(f'{where}, key "{ref.key}": not base64', FaultKind.INVALID) from None

@@ -1,0 +1,118 @@
+"""What is asked of a release and what is there: everything a pass looks at before it decides."""
+
+import msgspec
+
+from pilothouse.api.meta import Key
+from pilothouse.api.release import Release
+from pilothouse.core.desired import Desired, Sources, desired
+from pilothouse.core.observed import Decoded, Observed
+from pilothouse.errors import PilothouseError
+from pilothouse.loop.actions import Actions
+from pilothouse.loop.rivals import Rivals
+from pilothouse.loop.sources import SourceReader
+from pilothouse.loop.triggers import Claims
+from pilothouse.ports import Instances, Releases, Target, Targets
+
+
+class Memory:
+    """What one process remembers of a key between passes; losing it costs a look, never a mistake."""
+
+    __slots__ = ("connected", "decoded", "made_from", "namespace_missing")
+
+    def __init__(self) -> None:
+        self.decoded: Decoded | None = None
+        self.made_from: Desired | None = None
+        self.namespace_missing = False
+        # What the connection secret was last made of.
+        self.connected: object = None
+
+
+class Surveyor:
+    """Looks, and changes nothing."""
+
+    def __init__(
+        self,
+        *,
+        releases: Releases,
+        targets: Targets,
+        sources: SourceReader,
+        instances: Instances,
+        actions: Actions,
+        claims: Claims,
+        rivals: Rivals,
+    ) -> None:
+        self._releases = releases
+        self._targets = targets
+        self._sources = sources
+        self._instances = instances
+        self._actions = actions
+        self._claims = claims
+        self._rivals = rivals
+        self._memory: dict[Key, Memory] = {}
+
+    def memory(self, key: Key) -> Memory:
+        """Return what is remembered of a key."""
+        return self._memory.setdefault(key, Memory())
+
+    def forget(self, key: Key) -> None:
+        """The object is gone."""
+        self._memory.pop(key, None)
+        self._claims.drop(key)
+        self._sources.forget(key)
+
+    async def wanted(self, key: Key, release: Release) -> Desired:
+        """Return what is asked; a deletion asks nothing of its references."""
+        if release.metadata.deletion_timestamp:
+            return desired(release, Sources(values={}))
+        return desired(release, await self._sources.resolve(key, release))
+
+    async def wanted_with(self, key: Key, release: Release, version: str) -> Desired:
+        """Return what is asked as if that version were deployed already."""
+        found = msgspec.structs.replace(release.status.at_provider, version=version)
+        status = msgspec.structs.replace(release.status, at_provider=found)
+        return await self.wanted(key, msgspec.structs.replace(release, status=status))
+
+    async def reach(self, key: Key, release: Release, wanted: Desired) -> Target:
+        """Return the cluster of a Release, and be woken by what happens there."""
+        target = await self._targets.reach(release)
+        self._claims.put(key, target.id, wanted.release)
+        return target
+
+    async def observe(
+        self, key: Key, release: Release, wanted: Desired, target: Target
+    ) -> Observed:
+        """Return what is there."""
+        memory = self.memory(key)
+        record = target.record(wanted.release)
+        running = self._actions.running(key)
+        owner_alive = None
+        if record and record.pending and record.owner and not running:
+            owner_alive = await self._instances.alive(record.owner)
+        return Observed(
+            record=record,
+            objects=target.objects_of(wanted.release),
+            decoded=memory.decoded,
+            running=running,
+            made_from=memory.made_from,
+            namespace_missing=memory.namespace_missing,
+            good=target.good_before(wanted.release, record.revision) if record else None,
+            owner_alive=owner_alive,
+            holder=await self._holder(key, target),
+            patches_sha=release.status.patches_sha,
+        )
+
+    async def _holder(self, key: Key, target: Target) -> str:
+        """Name the older Release that stands for the same Helm release on the same cluster."""
+        for elder in self._rivals.elders(key):
+            release = self._releases.get(elder)
+            if release and await self._is_on(release, target):
+                return release.metadata.name
+        return ""
+
+    async def _is_on(self, release: Release, target: Target) -> bool:
+        try:
+            theirs = await self._targets.reach(release)
+            # Other credentials may still lead to the same cluster.
+            return theirs.id == target.id or await theirs.identity() == await target.identity()
+        except PilothouseError:
+            return False  # it cannot reach any cluster, so it cannot hold anything there
