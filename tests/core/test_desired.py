@@ -84,7 +84,12 @@ def test_waiting_is_not_part_of_what_reaches_the_cluster():
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("1.5s", 1.5), ("", 300), ("250ms", 0.25)]
+    ("text", "seconds"),
+    [
+        *[("90s", 90), ("1h30m", 5400), ("1.5s", 1.5), ("250ms", 0.25), (".5m", 30), ("1.h", 3600)],
+        *[("2500us", 0.0025), ("2000µs", 0.002), ("90000000000ns", 90)],
+        *[("", 300), ("0", 300), ("0s", 300)],
+    ],
 )
 def test_durations_are_gos(text, seconds):
     assert duration(text, "f") == timedelta(seconds=seconds)

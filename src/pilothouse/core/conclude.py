@@ -150,12 +150,9 @@ def conclude_action(
         )
         return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
     status = msgspec.structs.replace(
-        status,
+        _as_deployed(status, ended),
         retries=0,
         next_attempt=None,
-        patches_sha=ended.desired.patches_sha
-        if isinstance(plan, Install | Upgrade)
-        else status.patches_sha,
         last_attempt=_finished(status.last_attempt, now, ""),
     )
     # What the next pass would find, so that one write tells it all.
@@ -164,6 +161,22 @@ def conclude_action(
     state = classify(desired, after, now)
     status = conclude_quiet(release, desired, after, state, Rest(), now)
     return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
+
+
+def _as_deployed(status: ReleaseStatus, ended: Ended) -> ReleaseStatus:
+    """Note what the new revision was made with and its record does not tell."""
+    if not isinstance(ended.plan, Install | Upgrade):
+        return status
+    made_with = ended.desired
+    return msgspec.structs.replace(
+        status,
+        patches_sha=made_with.patches_sha,
+        at_provider=msgspec.structs.replace(
+            status.at_provider,
+            digest=made_with.chart.digest,
+            ownership_taken=made_with.take_ownership,
+        ),
+    )
 
 
 def _went_back(ended: Ended) -> bool:
@@ -344,6 +357,8 @@ def _at_provider(status: ReleaseStatus, record: Record | None) -> AtProvider:
         # Metadata tells neither version nor description; a decoded record does.
         version=record.chart_version or held.version,
         release_description=record.description or (held.release_description if same else ""),
+        digest=held.digest,
+        ownership_taken=held.ownership_taken,
     )
 
 

@@ -18,8 +18,17 @@ from pilothouse.core.policy import Policies, policies_of
 DEFAULT_TIMEOUT = timedelta(minutes=5)
 DIGEST_LENGTH = 40
 
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
-_UNIT = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(h|ms|m|ns|us|µs|μs|s)")
+_UNIT = {
+    "h": 3600.0,
+    "m": 60.0,
+    "s": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ns": 1e-9,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +141,7 @@ def desired(release: Release, sources: Sources = NOTHING_REFERRED_TO) -> Desired
         create_namespace=not wanted.skip_create_namespace,
         take_ownership=wanted.take_ownership,
         force_conflicts=wanted.ssa_force_conflicts,
-        max_history=wanted.max_history,
+        max_history=max(wanted.max_history, 0),
         rollback_limit=release.spec.rollback_limit,
         policies=policies_of(release),
         patches=sources.patches,
@@ -207,14 +216,15 @@ def as_helm_reads(value: Any) -> Any:
 
 
 def duration(text: str, field: str) -> timedelta:
-    """Read a Go duration such as 1h30m or 90s; empty is the default."""
-    if not text:
+    """Read a Go duration such as 1h30m or 90s; none, or none to speak of, is the default."""
+    if text in {"", "0"}:
         return DEFAULT_TIMEOUT
     parts = _DURATION_PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         msg = f"{field}: {text!r} is not a duration such as 90s, 5m or 1h30m"
         raise ValueError(msg)
-    return timedelta(seconds=sum(float(number) * _UNIT[unit] for number, unit in parts))
+    seconds = sum(float(number) * _UNIT[unit] for number, unit in parts)
+    return timedelta(seconds=seconds) or DEFAULT_TIMEOUT
 
 
 def changes(before: dict[str, Any], after: dict[str, Any], limit: int = 5) -> str:
