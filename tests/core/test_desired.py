@@ -33,6 +33,16 @@ def test_equal_values_have_equal_digests_whatever_their_order(given_values):
     assert desired(release(given_values)).digest == desired(release(turned)).digest
 
 
+@given(st.integers(2**53, 10**30), st.booleans())
+def test_a_number_too_big_to_be_exact_is_what_a_float_makes_of_it(number, negative):
+    number = -number if negative else number
+    assert (
+        spelled({"n": number})
+        == spelled({"n": float(number)})
+        == spelled({"n": int(float(number))})
+    )
+
+
 @given(values, values)
 def test_different_values_have_different_digests(one, other):
     same = spelled(one) == spelled(other)

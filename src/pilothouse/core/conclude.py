@@ -20,7 +20,7 @@ from pilothouse.api.release import (
 from pilothouse.core.conditions import READY, SYNCED, condition, find, merge, moment, timestamp
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
-from pilothouse.core.observed import FAILED, Objects, Observed, Record
+from pilothouse.core.observed import FAILED, Decoded, Objects, Observed, Record
 from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice, Outcome
 from pilothouse.core.plan import (
     Action,
@@ -150,7 +150,7 @@ def conclude_action(
         )
         return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
     status = msgspec.structs.replace(
-        _as_deployed(status, ended),
+        _as_deployed(status, ended.desired) if isinstance(plan, Install | Upgrade) else status,
         retries=0,
         next_attempt=None,
         last_attempt=_finished(status.last_attempt, now, ""),
@@ -163,11 +163,8 @@ def conclude_action(
     return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
 
 
-def _as_deployed(status: ReleaseStatus, ended: Ended) -> ReleaseStatus:
-    """Note what the new revision was made with and its record does not tell."""
-    if not isinstance(ended.plan, Install | Upgrade):
-        return status
-    made_with = ended.desired
+def _as_deployed(status: ReleaseStatus, made_with: Desired) -> ReleaseStatus:
+    """Note what the newest revision was made with and its record does not tell."""
     return msgspec.structs.replace(
         status,
         patches_sha=made_with.patches_sha,
@@ -255,6 +252,9 @@ def conclude_quiet(
     if not deployed:
         return status
     objects = _objects_of(observed)
+    if observed.record and observed.record.digest == desired.digest:
+        # Also after the status was lost: the digest tells that all of this is deployed.
+        status = _as_deployed(status, desired)
     return msgspec.structs.replace(
         status,
         conditions=_conditions(
@@ -263,7 +263,7 @@ def conclude_quiet(
             _deployed_ready(release, state, objects, now),
         ),
         observed_generation=release.metadata.generation,
-        at_provider=_at_provider(status, observed.record),
+        at_provider=_at_provider(status, observed.record, observed.decoded),
         synced=True,
         summary=objects.summary if objects else status.summary,
         retries=0,
@@ -346,16 +346,19 @@ def _without_error(attempt: LastAttempt) -> LastAttempt:
     return msgspec.structs.replace(attempt, error="") if attempt.error else attempt
 
 
-def _at_provider(status: ReleaseStatus, record: Record | None) -> AtProvider:
+def _at_provider(
+    status: ReleaseStatus, record: Record | None, decoded: Decoded | None = None
+) -> AtProvider:
     held = status.at_provider
     if record is None:
         return AtProvider(version=held.version)
     same = held.revision == record.revision
+    inside = decoded if decoded and decoded.revision == record.revision else None
     return AtProvider(
         state=record.status,
         revision=record.revision,
         # Metadata tells neither version nor description; a decoded record does.
-        version=record.chart_version or held.version,
+        version=record.chart_version or (inside.chart_version if inside else held.version),
         release_description=record.description or (held.release_description if same else ""),
         digest=held.digest,
         ownership_taken=held.ownership_taken,

@@ -17,6 +17,9 @@ from pilothouse.core.policy import Policies, policies_of
 
 DEFAULT_TIMEOUT = timedelta(minutes=5)
 DIGEST_LENGTH = 40
+_EXACT_INTEGERS = (
+    2**53
+)  # beyond it, Helm's and Kubernetes' numbers are only nearly what was written
 
 _DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(h|ms|m|ns|us|µs|μs|s)")
 _UNIT = {
@@ -191,11 +194,13 @@ def spelled(value: Any) -> str:
 
 
 def canonical(value: Any) -> Any:
-    """Return a JSON value in which equal numbers are spelled alike: 1 is 1.0."""
+    """Return a JSON value in which equal numbers are spelled alike: 1 is 1.0, as a float holds them."""
     if isinstance(value, dict):
         return {str(key): canonical(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [canonical(inner) for inner in value]
+    if isinstance(value, int) and abs(value) > _EXACT_INTEGERS:
+        value = float(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value

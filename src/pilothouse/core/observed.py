@@ -160,3 +160,5 @@ class Observed:
     owner_alive: bool | None = None
     # The patches a release of another controller was made with, as its status tells.
     patches_sha: str = ""
+    # Whether the status tells which chart version is deployed; a watch of records does not.
+    version_told: bool = True

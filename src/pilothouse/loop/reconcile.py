@@ -171,16 +171,30 @@ class Reconciler:
         self, key: Key, release: Release, wanted: Desired, target: Target
     ) -> tuple[Release, Desired]:
         """Find the latest version, once: afterwards what is deployed stands."""
-        found = await target.resolve_chart(wanted.chart)
-        if wanted.policies.late_initialize:
-            release = await self._writer.late_initialize(release, found.name, found.version)
-            return release, await self._wanted(key, release)
+        version = await self._deployed_version(key, wanted, target)
+        if not version:
+            found = await target.resolve_chart(wanted.chart)
+            if wanted.policies.late_initialize:
+                release = await self._writer.late_initialize(release, found.name, found.version)
+                return release, await self._wanted(key, release)
+            version = found.version
         # As if it were deployed already: what is asked must be the same before and after.
         status = msgspec.structs.replace(
             release.status,
-            at_provider=msgspec.structs.replace(release.status.at_provider, version=found.version),
+            at_provider=msgspec.structs.replace(release.status.at_provider, version=version),
         )
         return release, await self._wanted(key, msgspec.structs.replace(release, status=status))
+
+    async def _deployed_version(self, key: Key, wanted: Desired, target: Target) -> str:
+        """Return the version of that chart in Helm's record, if the status does not tell: it stands."""
+        record = target.record(wanted.release)
+        if record is None:
+            return ""
+        memory = self._memory[key]
+        if memory.decoded is None or memory.decoded.revision != record.revision:
+            memory.decoded = await target.decode(wanted.release, record.revision)
+        same_chart = memory.decoded.chart_name == wanted.chart.name
+        return memory.decoded.chart_version if same_chart else ""
 
     async def _observe(
         self, key: Key, release: Release, wanted: Desired, target: Target, memory: Memory
@@ -200,6 +214,7 @@ class Reconciler:
             good=target.good_before(wanted.release, record.revision) if record else None,
             owner_alive=owner_alive,
             patches_sha=release.status.patches_sha,
+            version_told=bool(release.status.at_provider.version),
         )
 
     async def _conclude(
