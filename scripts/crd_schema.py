@@ -7,6 +7,8 @@ import yaml
 from msgspec import inspect
 
 from pilothouse.api.kinds import (
+    NAMESPACED_GROUP,
+    NAMESPACED_PROVIDER_CONFIG_USAGE,
     NAMESPACED_RELEASE,
     RELEASE,
     SERVED,
@@ -59,7 +61,12 @@ def _struct(info: inspect.StructType) -> dict[str, Any]:
     properties = {field.encode_name: schema(field.type) for field in info.fields}
     required = sorted(field.encode_name for field in info.fields if field.required)
     made: dict[str, Any] = {"type": "object", "properties": properties}
-    return made | {"required": required} if required else made
+    if required:
+        made["required"] = required
+    rules = [rule._asdict() for rule in getattr(info.cls, "RULES", ())]
+    if rules:
+        made["x-kubernetes-validations"] = rules
+    return made | getattr(info.cls, "SCHEMA", {})
 
 
 def crd(kind: Kind[Any]) -> dict[str, Any]:
@@ -94,10 +101,7 @@ def _version(kind: Kind[Any], name: str, *, stored: bool) -> dict[str, Any]:
         for field in root.fields
         if field.encode_name not in {"apiVersion", "kind", "metadata"}
     }
-    if kind is RELEASE:
-        parts["spec"]["properties"]["forProvider"]["required"] = ["chart", "namespace"]
-    if kind is NAMESPACED_RELEASE:
-        _make_namespaced(parts["spec"])
+    _adapt(kind, name, parts)
     required = sorted(
         field.encode_name for field in root.fields if field.required and field.encode_name in parts
     )
@@ -127,15 +131,49 @@ def _version(kind: Kind[Any], name: str, *, stored: bool) -> dict[str, Any]:
     }
 
 
+def _adapt(kind: Kind[Any], version: str, parts: dict[str, Any]) -> None:
+    """Make of the one struct what each kind and version says of it."""
+    if kind in {RELEASE, NAMESPACED_RELEASE}:
+        values = parts["spec"]["properties"]["forProvider"]["properties"]["values"]
+        if version != "v1alpha1":  # which also takes them as text
+            values["type"] = "object"
+    if kind is RELEASE:
+        _make_cluster_scoped(parts["spec"])
+    elif kind is NAMESPACED_RELEASE:
+        _make_namespaced(parts["spec"])
+    elif kind is NAMESPACED_PROVIDER_CONFIG_USAGE:
+        parts["providerConfigRef"] = _namespaced_config_reference("The configuration that is used.")
+    elif kind.group == NAMESPACED_GROUP:
+        # The older spelling was never part of this group.
+        del parts["spec"]["properties"]["credentialsSecretRef"]
+        del parts["spec"]["x-kubernetes-validations"]
+        parts["spec"]["required"] = ["credentials"]
+
+
+def _make_cluster_scoped(spec: dict[str, Any]) -> None:
+    """Require the namespaces that nothing else could tell."""
+    wanted = spec["properties"]["forProvider"]
+    wanted["required"] = ["chart", "namespace"]
+    pull = wanted["properties"]["chart"]["properties"]["pullSecretRef"]
+    for reference in (pull, spec["properties"]["writeConnectionSecretToRef"]):
+        reference["required"] = ["name", "namespace"]
+
+
 def _make_namespaced(spec: dict[str, Any]) -> None:
     """Turn the cluster-scoped spec into the namespaced one: what differs upstream, and nothing else."""
     fields = spec["properties"]
     for gone in ("deletionPolicy", "reclaimPolicy", "providerSelector"):
         fields.pop(gone, None)
-    fields["providerConfigRef"] = {
-        "description": "The cluster to release to.",
+    fields["providerConfigRef"] = _namespaced_config_reference("The cluster to release to.") | {
+        "default": {"kind": "ClusterProviderConfig", "name": "default"}
+    }
+    _keep_references_local(spec)
+
+
+def _namespaced_config_reference(description: str) -> dict[str, Any]:
+    return {
+        "description": description,
         "type": "object",
-        "default": {"kind": "ClusterProviderConfig", "name": "default"},
         "required": ["kind", "name"],
         "properties": {
             "kind": {
@@ -145,7 +183,6 @@ def _make_namespaced(spec: dict[str, Any]) -> None:
             "name": {"type": "string", "description": "Name of the configuration."},
         },
     }
-    _keep_references_local(spec)
 
 
 def _keep_references_local(found: Any) -> None:

@@ -222,6 +222,14 @@ def test_the_older_of_two_releases_keeps_it():
     assert plan_for(GONE, record=OURS, holder="first") == LetGo()
 
 
+def test_what_is_deployed_is_looked_up_when_the_status_does_not_tell():
+    assert plan_for(record=OURS, version_told=False) == Inspect(1)
+    told = record(1, "deployed", WANTED.digest, chart_version="1.0.0")
+    assert plan_for(record=told, version_told=False) == Rest("deployed")
+    looked = Decoded(1, "tiny", "1.0.0", {})
+    assert plan_for(record=OURS, version_told=False, decoded=looked) == Rest("deployed")
+
+
 def test_paused_never_acts():
     paused = desired(release(annotations={"crossplane.io/paused": "true"}))
     assert plan_for(paused) == Rest("paused")

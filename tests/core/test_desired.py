@@ -33,6 +33,16 @@ def test_equal_values_have_equal_digests_whatever_their_order(given_values):
     assert desired(release(given_values)).digest == desired(release(turned)).digest
 
 
+@given(st.integers(2**53, 10**30), st.booleans())
+def test_a_number_too_big_to_be_exact_is_what_a_float_makes_of_it(number, negative):
+    number = -number if negative else number
+    assert (
+        spelled({"n": number})
+        == spelled({"n": float(number)})
+        == spelled({"n": int(float(number))})
+    )
+
+
 @given(values, values)
 def test_different_values_have_different_digests(one, other):
     same = spelled(one) == spelled(other)
@@ -84,7 +94,12 @@ def test_waiting_is_not_part_of_what_reaches_the_cluster():
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("1.5s", 1.5), ("", 300), ("250ms", 0.25)]
+    ("text", "seconds"),
+    [
+        *[("90s", 90), ("1h30m", 5400), ("1.5s", 1.5), ("250ms", 0.25), (".5m", 30), ("1.h", 3600)],
+        *[("2500us", 0.0025), ("2000µs", 0.002), ("90000000000ns", 90)],
+        *[("", 300), ("0", 300), ("0s", 300)],
+    ],
 )
 def test_durations_are_gos(text, seconds):
     assert duration(text, "f") == timedelta(seconds=seconds)

@@ -122,7 +122,13 @@ class Stage:
         self.repository.add(place)
         return name
 
-    def release(
+    def release(self, name: str, chart: str, namespace: str, *values: Any, **more: Any) -> None:
+        """Apply a Release; the arguments are those of `manifest`."""
+        manifest = self.manifest(name, chart, namespace, *values, **more)
+        self.hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+        self.applied.append(name)
+
+    def manifest(
         self,
         name: str,
         chart: str,
@@ -131,14 +137,16 @@ class Stage:
         *,
         version: str = "1.0.0",
         repository: str = "",
+        url: str = "",
         config: str = "default",
         annotations: dict[str, str] | None = None,
         policies: tuple[str, ...] = ("*",),
         **parameters: Any,
-    ) -> None:
-        """Apply a Release."""
+    ) -> dict[str, Any]:
+        """A Release as a user writes it."""
         source = {"repository": repository or self.repository.url, "name": chart}
-        manifest = {
+        source |= {"version": version} if version else {}
+        return {
             "apiVersion": "helm.crossplane.io/v1beta1",
             "kind": "Release",
             "metadata": {"name": name, "annotations": annotations or {}},
@@ -146,15 +154,13 @@ class Stage:
                 "providerConfigRef": {"name": config},
                 "managementPolicies": list(policies),
                 "forProvider": {
-                    "chart": source | ({"version": version} if version else {}),
+                    "chart": {"url": url} if url else source,
                     "namespace": namespace,
                     "values": values or {},
                     **parameters,
                 },
             },
         }
-        self.hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
-        self.applied.append(name)
 
     def config(self, name: str, kubeconfig: bytes) -> None:
         """Apply a ProviderConfig with its Secret."""

@@ -145,6 +145,10 @@ users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
     assert "exec" in stage.refused("no-shell", "InvalidInput")
 
 
-def test_a_bad_field_is_named(stage: Stage, namespace) -> None:
-    stage.release("bad-field", "hello", namespace, waitTimeout="soon")
-    assert "spec.forProvider.waitTimeout" in stage.refused("bad-field", "InvalidInput")
+def test_a_bad_field_is_named(stage: Stage, hub, namespace) -> None:
+    """What the schema cannot say: an annotation is only text to it."""
+    poll = {"crossplane.io/poll-interval": "soon"}
+    stage.release("bad-field", "hello", namespace, annotations=poll)
+    assert "crossplane.io/poll-interval" in stage.refused("bad-field", "InvalidInput")
+    hub.kubectl("annotate", "release", "bad-field", "crossplane.io/poll-interval-")
+    stage.wait("bad-field", "Ready")

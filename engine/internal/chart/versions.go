@@ -13,8 +13,9 @@ func exact(wanted string) (*semver.Version, bool) {
 }
 
 // pick returns the index of the wanted version in the list, or -1. Literal equality wins, then equality as
-// semantic versions (`v1.2.0` is `1.2.0`), and anything that is not exact is a range: the newest match. Empty
-// means the latest stable version, and only if there is none the latest of all.
+// semantic versions (`v1.2.0` is `1.2.0`, and `1.2.0+build` too if no build is asked for), and anything that is
+// not exact is a range: the newest match. Empty means the latest stable version, and only if there is none the
+// latest of all.
 func pick(versions []string, wanted string) int {
 	wanted = strings.TrimSpace(wanted)
 	for i, v := range versions {
@@ -23,9 +24,11 @@ func pick(versions []string, wanted string) int {
 		}
 	}
 	if want, ok := exact(wanted); ok {
-		return newest(versions, func(v *semver.Version) bool {
-			return v.Equal(want) && v.Metadata() == want.Metadata()
-		})
+		same := func(v *semver.Version) bool { return v.Equal(want) && v.Metadata() == want.Metadata() }
+		if best := newest(versions, same); best >= 0 || want.Metadata() != "" {
+			return best
+		}
+		return newest(versions, want.Equal)
 	}
 	constraint, err := semver.NewConstraint(orAny(wanted))
 	if err != nil {

@@ -1,8 +1,15 @@
 """What every Kubernetes object has, as far as Pilothouse reads it."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
+
+
+class Rule(NamedTuple):
+    """What the API server checks at admission: a CEL expression, and what it says when that is false."""
+
+    rule: str
+    message: str
 
 
 class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -57,7 +64,7 @@ class Condition(Wire, frozen=True):
     """One statement about an object, with its reason."""
 
     type: Annotated[str, described("What is stated: Synced, Ready.")]
-    status: Annotated[str, described("True, False or Unknown.", enum=["True", "False", "Unknown"])]
+    status: Annotated[str, described("True, False or Unknown.")]
     reason: Annotated[str, described("One word for the state, stable, for programs.")]
     last_transition_time: Annotated[
         str, described("When the status last changed.", format="date-time")

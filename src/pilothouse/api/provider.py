@@ -1,10 +1,11 @@
 """ProviderConfig: how to reach a target cluster; and who uses it."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
-from pilothouse.api.meta import Condition, ObjectMeta, Wire, described
+from pilothouse.api.meta import Condition, ObjectMeta, Rule, Wire, described
+from pilothouse.api.release import ReferencePolicy
 
 IN_USE = "in-use.crossplane.io"
 CONFIG_LABEL = "crossplane.io/provider-config"
@@ -79,6 +80,13 @@ class LooseSecretReference(Wire, frozen=True):
 class ProviderConfigSpec(Wire, frozen=True):
     """How to reach the cluster."""
 
+    RULES: ClassVar = (
+        Rule(
+            "has(self.credentials) || has(self.credentialsSecretRef)",
+            "spec.credentials: say where the kubeconfig comes from",
+        ),
+    )
+
     credentials: Annotated[Credentials | None, described("Where the kubeconfig comes from.")] = None
     identity: Annotated[
         Identity | None, described("A cloud's way to log in, beside the kubeconfig.")
@@ -116,6 +124,7 @@ class UsageConfigReference(Wire, frozen=True):
     """The ProviderConfig that is used."""
 
     name: Annotated[str, described("Name of the ProviderConfig.")]
+    policy: Annotated[ReferencePolicy | None, described("How the reference is resolved.")] = None
 
 
 class UsageResourceReference(Wire, frozen=True):

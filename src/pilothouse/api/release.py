@@ -4,17 +4,31 @@ Field for field the API of crossplane-contrib/provider-helm, so that its manifes
 A field is here only if it works.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from pilothouse.api.meta import Condition, ObjectMeta, Wire, described
+from pilothouse.api.meta import Condition, ObjectMeta, Rule, Wire, described
 
 FINALIZER = "finalizer.managedresource.crossplane.io"
 EXTERNAL_NAME = "crossplane.io/external-name"
 PAUSED = "crossplane.io/paused"
 POLL_INTERVAL = "crossplane.io/poll-interval"
 RECONCILE_REQUESTED = "crossplane.io/reconcile-requested-at"
+
+# Whatever Go reads as a duration, as provider-helm does, except less than nothing.
+_GO_DURATION = r"^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"
+# Only what no controller could ever carry out is refused: an OCI repository may be the chart itself, and
+# a name may be an address. What is only looked at needs no chart.
+_CHART_IS_NAMED = Rule(
+    "self.managementPolicies.all(p, p == 'Observe')"
+    " || (has(self.forProvider.chart.url) && self.forProvider.chart.url != '')"
+    " || (has(self.forProvider.chart.name) && self.forProvider.chart.name.contains('://'))"
+    " || (has(self.forProvider.chart.repository) && self.forProvider.chart.repository != ''"
+    " && (self.forProvider.chart.repository.startsWith('oci://')"
+    " || (has(self.forProvider.chart.name) && self.forProvider.chart.name != '')))",
+    "spec.forProvider.chart: give repository and name, or url",
+)
 
 
 class SecretReference(Wire, frozen=True):
@@ -37,6 +51,13 @@ class KeySelector(Wire, frozen=True):
 
 class ValueSource(Wire, frozen=True):
     """A ConfigMap's or a Secret's key; if both are given the Secret counts."""
+
+    RULES: ClassVar = (
+        Rule(
+            "has(self.configMapKeyRef) || has(self.secretKeyRef)",
+            "give configMapKeyRef or secretKeyRef",
+        ),
+    )
 
     config_map_key_ref: Annotated[KeySelector | None, described("A key of a ConfigMap.")] = None
     secret_key_ref: Annotated[KeySelector | None, described("A key of a Secret.")] = None
@@ -122,7 +143,18 @@ class ReleaseParameters(Wire, frozen=True):
         bool, described("Let Helm wait until every object is ready before post-install hooks.")
     ] = False
     wait_timeout: Annotated[
-        str, described("How long to wait for hooks and readiness, such as 90s or 10m. Default 5m.")
+        str,
+        described(
+            "How long to wait for hooks and readiness, such as 90s or 10m. Default 5m.",
+            **{
+                "x-kubernetes-validations": [
+                    {
+                        "rule": f"self.matches('{_GO_DURATION}')",
+                        "message": "not a duration such as 90s, 5m or 1h30m",
+                    }
+                ]
+            },
+        ),
     ] = ""
     # Helm's and Kubernetes' spelling, not camel case.
     skip_crds: Annotated[
@@ -141,7 +173,7 @@ class ReleaseParameters(Wire, frozen=True):
         bool, described("Take fields over from other field managers when applying.")
     ] = False
     max_history: Annotated[
-        int, described("How many revisions Helm keeps; 0 keeps all.", minimum=0, default=20)
+        int, described("How many revisions Helm keeps; 0 keeps all.", default=20)
     ] = 20
 
 
@@ -177,6 +209,8 @@ class ProviderSelector(Wire, frozen=True):
 class ConnectionDetail(Wire, frozen=True):
     """One value of a deployed object that goes into the connection secret."""
 
+    SCHEMA: ClassVar = {"x-kubernetes-map-type": "atomic"}
+
     api_version: Annotated[str, described("API version of the object.")] = ""
     kind: Annotated[str, described("Kind of the object.")] = ""
     name: Annotated[str, described("Name of the object.")] = ""
@@ -194,6 +228,8 @@ class ConnectionDetail(Wire, frozen=True):
 
 class ReleaseSpec(Wire, frozen=True):
     """What is wanted."""
+
+    RULES: ClassVar = (_CHART_IS_NAMED,)
 
     for_provider: Annotated[ReleaseParameters, described("The Helm release as it is to be.")]
     provider_config_ref: Annotated[
@@ -248,6 +284,10 @@ class AtProvider(Wire, frozen=True):
     release_description: Annotated[str, described("What Helm says of the newest revision.")] = ""
     revision: Annotated[int, described("Helm's newest revision.")] = 0
     version: Annotated[str, described("The chart version that is deployed.")] = ""
+    digest: Annotated[str, described("The digest that the deployed chart was asked to have.")] = ""
+    ownership_taken: Annotated[
+        bool, described("The deployed revision adopted objects that others had made.")
+    ] = False
 
 
 class LastAttempt(Wire, frozen=True):

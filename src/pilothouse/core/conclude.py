@@ -20,7 +20,7 @@ from pilothouse.api.release import (
 from pilothouse.core.conditions import READY, SYNCED, condition, find, merge, moment, timestamp
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
-from pilothouse.core.observed import FAILED, Objects, Observed, Record
+from pilothouse.core.observed import FAILED, Decoded, Objects, Observed, Record
 from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice, Outcome
 from pilothouse.core.plan import (
     Action,
@@ -150,12 +150,9 @@ def conclude_action(
         )
         return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
     status = msgspec.structs.replace(
-        status,
+        _as_deployed(status, ended.desired) if isinstance(plan, Install | Upgrade) else status,
         retries=0,
         next_attempt=None,
-        patches_sha=ended.desired.patches_sha
-        if isinstance(plan, Install | Upgrade)
-        else status.patches_sha,
         last_attempt=_finished(status.last_attempt, now, ""),
     )
     # What the next pass would find, so that one write tells it all.
@@ -164,6 +161,19 @@ def conclude_action(
     state = classify(desired, after, now)
     status = conclude_quiet(release, desired, after, state, Rest(), now)
     return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
+
+
+def _as_deployed(status: ReleaseStatus, made_with: Desired) -> ReleaseStatus:
+    """Note what the newest revision was made with and its record does not tell."""
+    return msgspec.structs.replace(
+        status,
+        patches_sha=made_with.patches_sha,
+        at_provider=msgspec.structs.replace(
+            status.at_provider,
+            digest=made_with.chart.digest,
+            ownership_taken=made_with.take_ownership,
+        ),
+    )
 
 
 def _went_back(ended: Ended) -> bool:
@@ -242,6 +252,9 @@ def conclude_quiet(
     if not deployed:
         return status
     objects = _objects_of(observed)
+    if observed.record and observed.record.digest == desired.digest:
+        # Also after the status was lost: the digest tells that all of this is deployed.
+        status = _as_deployed(status, desired)
     return msgspec.structs.replace(
         status,
         conditions=_conditions(
@@ -250,7 +263,7 @@ def conclude_quiet(
             _deployed_ready(release, state, objects, now),
         ),
         observed_generation=release.metadata.generation,
-        at_provider=_at_provider(status, observed.record),
+        at_provider=_at_provider(status, observed.record, observed.decoded),
         synced=True,
         summary=objects.summary if objects else status.summary,
         retries=0,
@@ -333,17 +346,22 @@ def _without_error(attempt: LastAttempt) -> LastAttempt:
     return msgspec.structs.replace(attempt, error="") if attempt.error else attempt
 
 
-def _at_provider(status: ReleaseStatus, record: Record | None) -> AtProvider:
+def _at_provider(
+    status: ReleaseStatus, record: Record | None, decoded: Decoded | None = None
+) -> AtProvider:
     held = status.at_provider
     if record is None:
         return AtProvider(version=held.version)
     same = held.revision == record.revision
+    inside = decoded if decoded and decoded.revision == record.revision else None
     return AtProvider(
         state=record.status,
         revision=record.revision,
         # Metadata tells neither version nor description; a decoded record does.
-        version=record.chart_version or held.version,
+        version=record.chart_version or (inside.chart_version if inside else held.version),
         release_description=record.description or (held.release_description if same else ""),
+        digest=held.digest,
+        ownership_taken=held.ownership_taken,
     )
 
 

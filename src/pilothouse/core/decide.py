@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import assert_never
 
 from pilothouse.core.desired import Desired
-from pilothouse.core.observed import Observed
+from pilothouse.core.observed import DEPLOYED, Observed, Record
 from pilothouse.core.plan import (
     CreateNamespace,
     Inspect,
@@ -49,11 +49,13 @@ def decide(
             return LetGo()
         case StateName.PENDING:
             return _while_pending(desired, observed, state)
+        case StateName.IN_SYNC | StateName.UNREADY if record and _version_unknown(observed, record):
+            return Inspect(record.revision)
         case StateName.IN_SYNC | StateName.UNREADY:
             return Rest(state.reason)
         case StateName.UNMANAGED:
             return Inspect(record.revision if record else 0)
-        case _ if not _allowed(desired, state):
+        case _ if not _allowed(desired, observed):
             return Stop("NotAllowed", f"{state.reason}, and managementPolicies do not allow more")
         case StateName.FAILED if desired.rollback_limit is not None and retried:
             return _go_back(observed, state)
@@ -99,11 +101,19 @@ def _hands_off(desired: Desired, observed: Observed) -> Plan | None:
     return None
 
 
-def _allowed(desired: Desired, state: State) -> bool:
-    policies = desired.policies
+def _version_unknown(observed: Observed, record: Record) -> bool:
+    """Whether only a look inside tells what is deployed: after adoption, or when the status was lost."""
+    told = observed.version_told or record.chart_version
+    return not told and not observed.decoded_record
+
+
+def _allowed(desired: Desired, observed: Observed) -> bool:
+    policies, record = desired.policies, observed.record
     if desired.absent:
         return policies.delete
-    return policies.create if state.name is StateName.ABSENT else policies.update
+    # A first install of ours that failed or was interrupted is still being created.
+    unborn = record and record.digest and record.status != DEPLOYED and not observed.good
+    return policies.create if record is None or unborn else policies.update
 
 
 def _go_back(observed: Observed, state: State) -> Plan:

@@ -17,9 +17,21 @@ from pilothouse.core.policy import Policies, policies_of
 
 DEFAULT_TIMEOUT = timedelta(minutes=5)
 DIGEST_LENGTH = 40
+_EXACT_INTEGERS = (
+    2**53
+)  # beyond it, Helm's and Kubernetes' numbers are only nearly what was written
 
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
-_UNIT = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(h|ms|m|ns|us|µs|μs|s)")
+_UNIT = {
+    "h": 3600.0,
+    "m": 60.0,
+    "s": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ns": 1e-9,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +154,7 @@ def desired(release: Release, sources: Sources = NOTHING_REFERRED_TO) -> Desired
         create_namespace=not wanted.skip_create_namespace,
         take_ownership=wanted.take_ownership,
         force_conflicts=wanted.ssa_force_conflicts,
-        max_history=wanted.max_history,
+        max_history=max(wanted.max_history, 0),
         rollback_limit=release.spec.rollback_limit,
         policies=policies_of(release),
         patches=sources.patches,
@@ -210,11 +222,13 @@ def spelled(value: Any) -> str:
 
 
 def canonical(value: Any) -> Any:
-    """Return a JSON value in which equal numbers are spelled alike: 1 is 1.0."""
+    """Return a JSON value in which equal numbers are spelled alike: 1 is 1.0, as a float holds them."""
     if isinstance(value, dict):
         return {str(key): canonical(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [canonical(inner) for inner in value]
+    if isinstance(value, int) and abs(value) > _EXACT_INTEGERS:
+        value = float(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value
@@ -235,14 +249,15 @@ def as_helm_reads(value: Any) -> Any:
 
 
 def duration(text: str, field: str) -> timedelta:
-    """Read a Go duration such as 1h30m or 90s; empty is the default."""
-    if not text:
+    """Read a Go duration such as 1h30m or 90s; none, or none to speak of, is the default."""
+    if text in {"", "0"}:
         return DEFAULT_TIMEOUT
     parts = _DURATION_PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         msg = f"{field}: {text!r} is not a duration such as 90s, 5m or 1h30m"
         raise ValueError(msg)
-    return timedelta(seconds=sum(float(number) * _UNIT[unit] for number, unit in parts))
+    seconds = sum(float(number) * _UNIT[unit] for number, unit in parts)
+    return timedelta(seconds=seconds) or DEFAULT_TIMEOUT
 
 
 def changes(before: dict[str, Any], after: dict[str, Any], limit: int = 5) -> str:

@@ -162,6 +162,8 @@ class Observed:
     holder: str = ""
     # The patches a release of another controller was made with, as its status tells.
     patches_sha: str = ""
+    # Whether the status tells which chart version is deployed; a watch of records does not.
+    version_told: bool = True
 
     @property
     def decoded_record(self) -> Decoded | None:

@@ -56,8 +56,9 @@ class Lookout:
         if not target.sees():
             return None  # the cluster's first sight wakes this key
         if needs_version(wanted) and not wanted.absent:
-            found = await target.resolve_chart(wanted.chart)
-            wanted = await self._surveyor.wanted_with(key, release, found.version)
+            version = await self._surveyor.deployed_version(key, wanted, target)
+            version = version or (await target.resolve_chart(wanted.chart)).version
+            wanted = await self._surveyor.wanted_with(key, release, version)
         observed = await self._surveyor.observe(key, release, wanted, target)
         now = self._clock.now()
         state = classify(wanted, observed, now)

@@ -145,6 +145,9 @@ class Reconciler:
         self, key: Key, release: Release, wanted: Desired, target: Target
     ) -> tuple[Release, Desired]:
         """Find the latest version, once: afterwards what is deployed stands."""
+        version = await self._surveyor.deployed_version(key, wanted, target)
+        if version:
+            return release, await self._surveyor.wanted_with(key, release, version)
         found = await target.resolve_chart(wanted.chart)
         if wanted.policies.late_initialize:
             release = await self._writer.late_initialize(release, found.name, found.version)

@@ -99,7 +99,19 @@ class Surveyor:
             owner_alive=owner_alive,
             holder=await self._holder(key, target),
             patches_sha=release.status.patches_sha,
+            version_told=bool(release.status.at_provider.version),
         )
+
+    async def deployed_version(self, key: Key, wanted: Desired, target: Target) -> str:
+        """Return the version of that chart in Helm's record, if the status does not tell: it stands."""
+        record = target.record(wanted.release)
+        if record is None:
+            return ""
+        memory = self.memory(key)
+        if memory.decoded is None or memory.decoded.revision != record.revision:
+            memory.decoded = await target.decode(wanted.release, record.revision)
+        same_chart = memory.decoded.chart_name == wanted.chart.name
+        return memory.decoded.chart_version if same_chart else ""
 
     async def _holder(self, key: Key, target: Target) -> str:
         """Name the older Release that stands for the same Helm release on the same cluster."""
