@@ -107,6 +107,6 @@ def test_a_cluster_that_is_certainly_gone_is_let_go_after_a_while(
 
 
 def test_what_was_never_right_can_be_deleted(stage: Stage, namespace) -> None:
-    stage.release("never", "", namespace, waitTimeout="soon")
+    stage.release("never", "hello", namespace, policies=("Create",))
     stage.refused("never", "InvalidInput")
     stage.delete("never")

@@ -24,7 +24,7 @@ def policies_of(release: Release) -> Policies:
     orphan = spec.deletion_policy == "Orphan" or spec.reclaim_policy in {"Retain", "Orphan"}
     if not given or ALL in given:
         return Policies(delete=not orphan)
-    if "Observe" not in given:
+    if "Observe" not in given and not release.metadata.deletion_timestamp:
         msg = "spec.managementPolicies: what may not be observed cannot be managed; add Observe"
         raise ValueError(msg)
     # Named policies are the newer word: as upstream, they win over deletionPolicy.
