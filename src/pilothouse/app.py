@@ -20,6 +20,7 @@ from pilothouse.clusters.references import ReferenceCache
 from pilothouse.clusters.unserved import UnservedNotes
 from pilothouse.clusters.usages import UsageKeeper
 from pilothouse.clusters.writer import ReleaseWriter
+from pilothouse.core.desired import Defaults
 from pilothouse.engine.client import EngineClient
 from pilothouse.engine.process import EngineProcess, locate
 from pilothouse.errors import PilothouseError
@@ -100,6 +101,7 @@ class Composition:
                 namespace=settings.namespace,
                 workers=settings.workers,
                 actions_at_once=settings.actions_at_once,
+                defaults=Defaults(readiness=settings.readiness),
             ),
         )
         self._usages = UsageKeeper(objects, self._configs, self._controller.users)

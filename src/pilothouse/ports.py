@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from pilothouse.api.kinds import Kind, T
 from pilothouse.api.meta import Key
 from pilothouse.api.release import Release, ReleaseStatus
-from pilothouse.core.desired import ChartAsk, Desired, ReleaseName
+from pilothouse.core.desired import NO_DEFAULTS, ChartAsk, Defaults, Desired, ReleaseName
 from pilothouse.core.observed import Decoded, Objects, ObjectState, Record
 from pilothouse.core.outcome import Entry, Fault, Notice, Outcome
 from pilothouse.core.plan import Action
@@ -321,5 +321,6 @@ class LoopSettings:
     namespace: str = "default"
     workers: int = 16
     actions_at_once: int = 20
+    defaults: Defaults = NO_DEFAULTS
     grace: timedelta = timedelta(seconds=20)
     after_bug: timedelta = timedelta(seconds=10)

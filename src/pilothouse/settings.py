@@ -40,3 +40,5 @@ class ControllerSettings:
     namespace: str = "default"
     workers: int = 16
     actions_at_once: int = 20
+    # What Ready means where a Release does not say: Objects or Helm.
+    readiness: str = "Objects"

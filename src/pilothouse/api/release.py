@@ -213,6 +213,14 @@ class ReleaseSpec(Wire, frozen=True):
             },
         ),
     ] = msgspec.field(default_factory=lambda: ["*"])
+    readiness: Annotated[
+        str,
+        described(
+            "What Ready means. Objects: every object is current. Helm: deployed and in sync. "
+            "Default: as the controller is set, which is Objects.",
+            enum=["Objects", "Helm"],
+        ),
+    ] = ""
     rollback_limit: Annotated[
         int | None,
         described(
@@ -236,6 +244,19 @@ class AtProvider(Wire, frozen=True):
     release_description: Annotated[str, described("What Helm says of the newest revision.")] = ""
     revision: Annotated[int, described("Helm's newest revision.")] = 0
     version: Annotated[str, described("The chart version that is deployed.")] = ""
+
+
+class ResourceState(Wire, frozen=True):
+    """One object and how it is."""
+
+    api_version: Annotated[str, described("API version of the object.")] = ""
+    kind: Annotated[str, described("Kind of the object.")] = ""
+    namespace: Annotated[str, described("Namespace; empty for cluster-scoped objects.")] = ""
+    name: Annotated[str, described("Name of the object.")] = ""
+    state: Annotated[
+        str, described("Current, InProgress, Failed, Terminating, NotFound or Unknown.")
+    ] = ""
+    message: Annotated[str, described("Why it is not current.")] = ""
 
 
 class LastAttempt(Wire, frozen=True):
@@ -272,6 +293,10 @@ class ReleaseStatus(Wire, frozen=True):
         str, described("The newest crossplane.io/reconcile-requested-at that was answered.")
     ] = ""
     summary: Annotated[str, described("How many objects are ready, such as 4/4.")] = ""
+    resources: Annotated[
+        list[ResourceState],
+        described("The release's objects, the worst first; at most 100, summary counts them all."),
+    ] = []
     last_attempt: Annotated[LastAttempt, described("The newest action.")] = LastAttempt()
     retries: Annotated[int, described("Failed attempts at the current spec.")] = 0
     next_attempt: Annotated[

@@ -32,6 +32,13 @@ import click
     type=click.IntRange(1, 1000),
     help="How many Helm actions may work at the same time; those that only wait do not count.",
 )
+@click.option(
+    "--readiness",
+    default="objects",
+    show_default=True,
+    type=click.Choice(["objects", "helm"]),
+    help="What Ready means where a Release does not say: every object is current, or deployed and in sync.",
+)
 @click.option("--verbose", is_flag=True, help="Log more.")
 def controller(
     *,
@@ -41,6 +48,7 @@ def controller(
     archive: Path | None,
     workers: int,
     actions_at_once: int,
+    readiness: str,
     verbose: bool,
 ) -> None:
     """Run the controller in the foreground until SIGTERM or Ctrl-C."""
@@ -57,6 +65,7 @@ def controller(
         namespace=namespace or own_namespace(),
         workers=workers,
         actions_at_once=actions_at_once,
+        readiness=readiness.capitalize(),
     )
 
     async def run() -> None:

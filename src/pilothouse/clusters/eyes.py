@@ -5,42 +5,60 @@ sight of a revision is recognised and dropped (core.observed.Record.overtakes).
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import islice
+from heapq import nsmallest
 
 from pilothouse.core.desired import ReleaseName
-from pilothouse.core.observed import Health, ObjectRef, Objects, ObjectState, Record
+from pilothouse.core.observed import (
+    LISTED_MOST,
+    Health,
+    ObjectRef,
+    Objects,
+    ObjectState,
+    Record,
+    worst_first,
+)
 from pilothouse.core.outcome import Fault, Outcome
 from pilothouse.ports import ObjectsChange, RecordChange, Sighting
 
 # Uids of records we saw go, so that a late sight does not bring them back.
 REMEMBERED_REMOVALS = 10_000
-MOST_TROUBLED = 20
 
 
 class _Members:
-    """The objects of one revision; those that are not current apart, so that a change costs O(1)."""
+    """The objects of one revision; those that are not current apart, so that a change costs little."""
 
-    __slots__ = ("all", "revision", "troubled")
+    __slots__ = ("calm", "revision", "total", "troubled")
 
-    def __init__(self, revision: int) -> None:
+    def __init__(self, revision: int, states: Iterable[ObjectState]) -> None:
         self.revision = revision
-        self.all: set[ObjectRef] = set()
+        # Enough current ones to fill a status, in order; which object is in it never changes.
+        everything = {state.ref: state for state in states}
+        self.total = len(everything)
+        self.calm = nsmallest(
+            LISTED_MOST,
+            (replace(state, health=Health.CURRENT, message="") for state in everything.values()),
+            key=worst_first,
+        )
         self.troubled: dict[ObjectRef, ObjectState] = {}
+        for state in everything.values():
+            self.put(state)
 
     def put(self, state: ObjectState) -> None:
-        self.all.add(state.ref)
         if state.health is Health.CURRENT:
             self.troubled.pop(state.ref, None)
         else:
             self.troubled[state.ref] = state
 
     def summary(self) -> Objects:
-        total = len(self.all)
-        named = tuple(islice(self.troubled.values(), MOST_TROUBLED))
-        return Objects(self.revision, total, total - len(self.troubled), named)
+        listed = nsmallest(LISTED_MOST, self.troubled.values(), key=worst_first)
+        if len(listed) < LISTED_MOST:
+            calm = [one for one in self.calm if one.ref not in self.troubled]
+            listed += calm[: LISTED_MOST - len(listed)]
+        current = self.total - len(self.troubled)
+        return Objects(self.revision, self.total, current, tuple(listed))
 
 
 class Eyes:
@@ -150,12 +168,13 @@ class Eyes:
 
     def _take_objects(self, change: ObjectsChange) -> None:
         members = self._members.get(change.release)
-        if change.complete or members is None or members.revision != change.revision:
-            if not change.complete:
-                return  # a change of a revision that is no longer, or not yet, looked at
-            members = self._members[change.release] = _Members(change.revision)
-        for state in change.states:
-            members.put(state)
+        if change.complete:
+            members = self._members[change.release] = _Members(change.revision, change.states)
+        elif members is None or members.revision != change.revision:
+            return  # a change of a revision that is no longer, or not yet, looked at
+        else:
+            for state in change.states:
+                members.put(state)
         summary = members.summary()
         if summary != self._summaries.get(change.release):
             self._summaries[change.release] = summary

@@ -113,6 +113,7 @@ class Controller:
                 queue=self._queue,
                 claims=self._claims,
                 clock=self._clock,
+                defaults=self._settings.defaults,
             )
             workers = [
                 tasks.create_task(self._work(reconciler), name=f"worker {number}")

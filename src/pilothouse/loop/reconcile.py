@@ -21,6 +21,7 @@ from pilothouse.core.conclude import (
 )
 from pilothouse.core.decide import decide, question
 from pilothouse.core.desired import (
+    Defaults,
     Desired,
     Sources,
     desired,
@@ -50,6 +51,7 @@ from pilothouse.core.state import State, StateName, classify
 from pilothouse.errors import AlreadyExists, Conflict, EngineLost, Missing, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.loop.actions import Actions
+from pilothouse.loop.calm import Calm
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.connection import gather
 from pilothouse.loop.namespaces import create_namespace
@@ -89,6 +91,7 @@ class Reconciler:
         queue: KeyedQueue,
         claims: Claims,
         clock: Clock,
+        defaults: Defaults,
     ) -> None:
         self._targets = targets
         self._sources = sources
@@ -99,6 +102,8 @@ class Reconciler:
         self._queue = queue
         self._claims = claims
         self._clock = clock
+        self._defaults = defaults
+        self._calm = Calm(queue, clock)
         self._memory: dict[Key, Memory] = {}
         self._let_go: dict[Key, str] = {}
 
@@ -108,6 +113,7 @@ class Reconciler:
         self._let_go.pop(key, None)
         self._claims.drop(key)
         self._sources.forget(key)
+        self._calm.forget(key)
         self._queue.forget_timer(key)
 
     async def run_pass(self, key: Key, release: Release) -> None:
@@ -146,8 +152,8 @@ class Reconciler:
     async def _wanted(self, key: Key, release: Release) -> Desired:
         """Return what is asked; a deletion asks nothing of its references."""
         if release.metadata.deletion_timestamp:
-            return desired(release, Sources(values={}))
-        return desired(release, await self._sources.resolve(key, release))
+            return desired(release, Sources(values={}), self._defaults)
+        return desired(release, await self._sources.resolve(key, release), self._defaults)
 
     async def _step(self, key: Key, release: Release, wanted: Desired) -> Plan:
         target = await self._targets.reach(release)
@@ -245,7 +251,8 @@ class Reconciler:
                     await self._connect(key, release, wanted, target, observed)
                 now = self._clock.now()
                 status = conclude_quiet(release, wanted, observed, state, plan, now)
-                await self._writer.status(release, status)
+                if not self._calm.holds(key, release.status, status):
+                    await self._writer.status(release, status)
             case CreateNamespace(name=name):
                 await create_namespace(target.objects, name)
                 self._memory[key].namespace_missing = False

@@ -89,6 +89,24 @@ def test_objects_are_counted_by_change() -> None:
     )
 
 
+def test_the_worst_objects_come_first_and_at_most_a_hundred() -> None:
+    eyes = Watched()
+    many = tuple(state(f"pod-{number:03}", Health.CURRENT) for number in range(150))
+    eyes.take(Sighting(objects=(ObjectsChange(SHOP, 1, complete=True, states=many),)))
+    worse = (
+        state("pod-149", Health.IN_PROGRESS),
+        state("pod-120", Health.FAILED),
+        state("pod-003", Health.IN_PROGRESS),
+    )
+    eyes.take(Sighting(objects=(ObjectsChange(SHOP, 1, complete=False, states=worse),)))
+    seen = eyes.objects_of(SHOP)
+    assert seen
+    assert seen.summary == "147/150"
+    names = [one.ref.name for one in seen.listed]
+    assert names[:5] == ["pod-120", "pod-003", "pod-149", "pod-000", "pod-001"]
+    assert len(names) == len(set(names)) == 100
+
+
 def test_nothing_new_wakes_nobody() -> None:
     eyes = Watched()
     eyes.see(record(1, "deployed", "d"))
