@@ -180,6 +180,32 @@ class ConnectionDetail(Wire, frozen=True):
     ] = False
 
 
+class HealthCheck(Wire, frozen=True):
+    """How to judge objects of a kind that do not tell by the usual conditions."""
+
+    api_version: Annotated[str, described("API version of the objects.")]
+    kind: Annotated[str, described("Kind of the objects.")]
+    current: Annotated[
+        str,
+        described(
+            "CEL that is true when an object is as it should be; sees object, metadata, spec, status.",
+            maxLength=4096,
+        ),
+    ] = ""
+    failed: Annotated[
+        str, described("CEL that is true when an object has failed.", maxLength=4096)
+    ] = ""
+
+
+class ExternalObject(Wire, frozen=True):
+    """An object that another controller looks after."""
+
+    api_version: Annotated[str, described("API version of the object.")]
+    kind: Annotated[str, described("Kind of the object.")]
+    name: Annotated[str, described("Name of the object.")]
+    namespace: Annotated[str, described("Its namespace; default: the release's.")] = ""
+
+
 class ReleaseSpec(Wire, frozen=True):
     """What is wanted."""
 
@@ -221,6 +247,14 @@ class ReleaseSpec(Wire, frozen=True):
             enum=["Objects", "Helm"],
         ),
     ] = ""
+    health_checks: Annotated[
+        list[HealthCheck],
+        described("Say in CEL when objects of a kind are current.", maxItems=50),
+    ] = []
+    external_status: Annotated[
+        list[ExternalObject],
+        described("Objects of other controllers whose state is part of this one's.", maxItems=50),
+    ] = []
     rollback_limit: Annotated[
         int | None,
         described(
@@ -297,6 +331,18 @@ class ReleaseStatus(Wire, frozen=True):
         list[ResourceState],
         described("The release's objects, the worst first; at most 100, summary counts them all."),
     ] = []
+    external: Annotated[
+        list[ResourceState],
+        described(
+            "Objects of other controllers: those asked for, and autoscalers of its workloads."
+        ),
+    ] = []
+    watch_mode: Annotated[
+        str,
+        described(
+            "How closely the credentials let Pilothouse look: Cluster, Namespace, or Poll (now and then)."
+        ),
+    ] = ""
     last_attempt: Annotated[LastAttempt, described("The newest action.")] = LastAttempt()
     retries: Annotated[int, described("Failed attempts at the current spec.")] = 0
     next_attempt: Annotated[

@@ -5,11 +5,12 @@ sight of a revision is recognised and dropped (core.observed.Record.overtakes).
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from heapq import nsmallest
 
+from pilothouse.core.attention import Attention
 from pilothouse.core.desired import ReleaseName
 from pilothouse.core.observed import (
     LISTED_MOST,
@@ -21,7 +22,7 @@ from pilothouse.core.observed import (
     worst_first,
 )
 from pilothouse.core.outcome import Fault, Outcome
-from pilothouse.ports import ObjectsChange, RecordChange, Sighting
+from pilothouse.ports import NamespaceSight, ObjectsChange, RecordChange, Sighting
 
 # Uids of records we saw go, so that a late sight does not bring them back.
 REMEMBERED_REMOVALS = 10_000
@@ -30,12 +31,13 @@ REMEMBERED_REMOVALS = 10_000
 class _Members:
     """The objects of one revision; those that are not current apart, so that a change costs little."""
 
-    __slots__ = ("calm", "revision", "total", "troubled")
+    __slots__ = ("calm", "external", "revision", "token", "total", "troubled", "watch")
 
-    def __init__(self, revision: int, states: Iterable[ObjectState]) -> None:
-        self.revision = revision
+    def __init__(self, change: ObjectsChange) -> None:
+        self.revision, self.token, self.watch = change.revision, change.token, change.watch
+        self.external = tuple(sorted(change.external, key=worst_first))
         # Enough current ones to fill a status, in order; which object is in it never changes.
-        everything = {state.ref: state for state in states}
+        everything = {state.ref: state for state in change.states}
         self.total = len(everything)
         self.calm = nsmallest(
             LISTED_MOST,
@@ -58,7 +60,7 @@ class _Members:
             calm = [one for one in self.calm if one.ref not in self.troubled]
             listed += calm[: LISTED_MOST - len(listed)]
         current = self.total - len(self.troubled)
-        return Objects(self.revision, self.total, current, tuple(listed))
+        return Objects(self.revision, self.total, current, tuple(listed), self.external, self.watch)
 
 
 class Eyes:
@@ -72,8 +74,39 @@ class Eyes:
         self._summaries: dict[ReleaseName, Objects] = {}
         self._removed: deque[str] = deque(maxlen=REMEMBERED_REMOVALS)
         self._removed_set: set[str] = set()
+        self._attentions: dict[ReleaseName, Attention] = {}
+        # Where records are seen by namespace only.
+        self._spaces: dict[str, NamespaceSight] = {}
         self.synced = False
         self.fault: Fault | None = None
+
+    def attend(self, attention: Attention) -> bool:
+        """Note how a release is to be looked at; whether that is news."""
+        news = self._attentions.get(attention.release) != attention
+        self._attentions[attention.release] = attention
+        return news
+
+    def disregard(self, release: ReleaseName) -> bool:
+        """Look after a release no longer; whether that is news."""
+        return self._attentions.pop(release, None) is not None
+
+    def attended(self) -> tuple[Attention, ...]:
+        """Return how every release is to be looked at."""
+        return tuple(self._attentions.values())
+
+    def attention(self, release: ReleaseName) -> Attention | None:
+        """Return how a release is looked at."""
+        return self._attentions.get(release)
+
+    def sees(self, release: ReleaseName) -> bool:
+        """Whether every record of a release is known; a fault is for the caller to look at."""
+        space = self._spaces.get(release.namespace)
+        return self.synced or bool(space and space.synced)
+
+    def fault_of(self, release: ReleaseName) -> Fault | None:
+        """Return what keeps the eyes from seeing a release's records."""
+        space = self._spaces.get(release.namespace)
+        return self.fault or (space.fault if space else None)
 
     def newest(self, release: ReleaseName) -> Record | None:
         """Return the newest revision of a release."""
@@ -91,7 +124,10 @@ class Eyes:
         return revisions[max(good)] if good else None
 
     def objects_of(self, release: ReleaseName) -> Objects | None:
-        """Return how a release's objects are."""
+        """Return how a release's objects are, if they were looked at the way it now asks for."""
+        members, asked = self._members.get(release), self._attentions.get(release)
+        if members and members.token != (asked.token if asked else ""):
+            return None
         return self._summaries.get(release)
 
     def blind(self) -> None:
@@ -100,6 +136,7 @@ class Eyes:
         self._records.clear()
         self._members.clear()
         self._summaries.clear()
+        self._spaces.clear()
 
     def take(self, sighting: Sighting) -> None:
         """Take in what the engine saw."""
@@ -115,6 +152,13 @@ class Eyes:
             self._take_record(record)
         for objects in sighting.objects:
             self._take_objects(objects)
+        for space in sighting.namespaces:
+            self._spaces[space.namespace] = space
+        if sighting.namespaces:
+            seen = {space.namespace for space in sighting.namespaces}
+            for release in self._attentions:
+                if release.namespace in seen:
+                    self._wake(release)
         if sighting.records_synced and not self.synced:
             self.synced, self.fault = True, None
             self._wake_all()
@@ -168,15 +212,16 @@ class Eyes:
 
     def _take_objects(self, change: ObjectsChange) -> None:
         members = self._members.get(change.release)
+        token = members.token if members else ""
         if change.complete:
-            members = self._members[change.release] = _Members(change.revision, change.states)
+            members = self._members[change.release] = _Members(change)
         elif members is None or members.revision != change.revision:
             return  # a change of a revision that is no longer, or not yet, looked at
         else:
             for state in change.states:
                 members.put(state)
         summary = members.summary()
-        if summary != self._summaries.get(change.release):
+        if summary != self._summaries.get(change.release) or token != members.token:
             self._summaries[change.release] = summary
             self._wake(change.release)
 

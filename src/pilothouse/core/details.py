@@ -6,7 +6,7 @@ import msgspec
 
 from pilothouse.api.release import ReleaseStatus, ResourceState
 from pilothouse.core.conditions import READY
-from pilothouse.core.observed import Objects, ObjectState, Observed
+from pilothouse.core.observed import LISTED_MOST, Objects, ObjectState, Observed
 from pilothouse.core.redact import redact
 
 LONGEST_MESSAGE = 300
@@ -23,7 +23,7 @@ def with_objects(
 ) -> ReleaseStatus:
     """Return the status with every object as it is now; what is not known yet stays as it was."""
     if observed.record is None:
-        return msgspec.structs.replace(status, summary="", resources=[])
+        return msgspec.structs.replace(status, summary="", resources=[], external=[])
     objects = objects_of(observed)
     if objects is None:
         return status
@@ -31,6 +31,8 @@ def with_objects(
         status,
         summary=objects.summary,
         resources=[_told(one, secrets) for one in objects.listed],
+        external=[_told(one, secrets) for one in objects.external[:LISTED_MOST]],
+        watch_mode=str(objects.watch),
     )
 
 
@@ -58,6 +60,8 @@ def _headline(status: ReleaseStatus) -> ReleaseStatus:
         status,
         summary="",
         resources=[],
+        external=[],
+        watch_mode="",
         conditions=[
             msgspec.structs.replace(one, message="") if one.type == READY else one
             for one in status.conditions

@@ -62,6 +62,14 @@ class Health(StrEnum):
     NOT_FOUND = "NotFound"
 
 
+class WatchMode(StrEnum):
+    """How closely the credentials let the eyes look."""
+
+    CLUSTER = "Cluster"
+    NAMESPACE = "Namespace"
+    POLL = "Poll"
+
+
 # How many objects a status names; the rest is only counted.
 LISTED_MOST = 100
 # Worst first: the order in which a person wants to hear of them.
@@ -111,11 +119,16 @@ class Objects:
     total: int
     current: int
     listed: tuple[ObjectState, ...] = ()
+    # Objects of other controllers that are part of the release's state.
+    external: tuple[ObjectState, ...] = ()
+    watch: WatchMode = WatchMode.CLUSTER
 
     @property
     def ready(self) -> bool:
-        """Whether every object is current."""
-        return self.current == self.total
+        """Whether every object is current, those of others included."""
+        return self.current == self.total and all(
+            one.health is Health.CURRENT for one in self.external
+        )
 
     @property
     def summary(self) -> str:
@@ -124,7 +137,9 @@ class Objects:
 
     def worst(self) -> ObjectState | None:
         """Return the object a person wants to hear of first, if one is not current."""
-        troubled = [one for one in self.listed if one.health is not Health.CURRENT]
+        troubled = [
+            one for one in (*self.listed, *self.external) if one.health is not Health.CURRENT
+        ]
         return min(troubled, key=worst_first, default=None)
 
 

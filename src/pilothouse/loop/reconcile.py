@@ -12,6 +12,7 @@ import structlog
 
 from pilothouse.api.meta import Key
 from pilothouse.api.release import EXTERNAL_NAME, FINALIZER, POLL_INTERVAL, Release
+from pilothouse.core.attention import attention_to
 from pilothouse.core.conclude import (
     announce,
     attempts_of,
@@ -23,6 +24,7 @@ from pilothouse.core.decide import decide, question
 from pilothouse.core.desired import (
     Defaults,
     Desired,
+    ReleaseName,
     Sources,
     desired,
     duration,
@@ -111,10 +113,15 @@ class Reconciler:
         """The object is gone."""
         self._memory.pop(key, None)
         self._let_go.pop(key, None)
-        self._claims.drop(key)
+        self._let_be(self._claims.drop(key))
         self._sources.forget(key)
         self._calm.forget(key)
         self._queue.forget_timer(key)
+
+    def _let_be(self, claim: tuple[str, ReleaseName] | None) -> None:
+        """What a Release stood for is looked after no longer, unless by another."""
+        if claim and not self._claims.of_release(*claim):
+            self._targets.disregard(*claim)
 
     async def run_pass(self, key: Key, release: Release) -> None:
         """Take one step for one Release."""
@@ -157,8 +164,9 @@ class Reconciler:
 
     async def _step(self, key: Key, release: Release, wanted: Desired) -> Plan:
         target = await self._targets.reach(release)
-        self._claims.put(key, target.id, wanted.release)
-        if not target.sees():
+        self._let_be(self._claims.put(key, target.id, wanted.release))
+        await target.attend(attention_to(release, wanted))
+        if not target.sees(wanted.release):
             return Wait("looking at the cluster")
         memory = self._memory.setdefault(key, Memory())
         if needs_version(wanted) and not wanted.absent and not wanted.paused:
