@@ -159,9 +159,10 @@ class Stage:
         config: str = "default",
         annotations: dict[str, str] | None = None,
         policies: tuple[str, ...] = ("*",),
+        beside: dict[str, Any] | None = None,
         **parameters: Any,
     ) -> None:
-        """Apply a Release."""
+        """Apply a Release; `parameters` go into forProvider, `beside` beside it."""
         source = {"repository": repository or self.repository.url, "name": chart}
         manifest = {
             "apiVersion": "helm.crossplane.io/v1beta1",
@@ -176,6 +177,7 @@ class Stage:
                     "values": values or {},
                     **parameters,
                 },
+                **(beside or {}),
             },
         }
         self.hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
