@@ -176,6 +176,36 @@ KEY_NAMESPACES = "".join(
 RELEASE_EXTENSIONS = """\
 spec.forProvider.config string
 spec.forProvider.kustomize object x-kubernetes-preserve-unknown-fields True
+spec.readiness string enum Objects|Helm
+spec.healthChecks array
+spec.healthChecks[] object
+spec.healthChecks[].apiVersion string !
+spec.healthChecks[].kind string !
+spec.healthChecks[].current string
+spec.healthChecks[].failed string
+spec.externalStatus array
+spec.externalStatus[] object
+spec.externalStatus[].apiVersion string !
+spec.externalStatus[].kind string !
+spec.externalStatus[].name string !
+spec.externalStatus[].namespace string
+status.resources array
+status.resources[] object
+status.resources[].apiVersion string
+status.resources[].kind string
+status.resources[].namespace string
+status.resources[].name string
+status.resources[].state string
+status.resources[].message string
+status.external array
+status.external[] object
+status.external[].apiVersion string
+status.external[].kind string
+status.external[].namespace string
+status.external[].name string
+status.external[].state string
+status.external[].message string
+status.watchMode string
 status.summary string
 status.retries integer
 status.nextAttempt string format date-time
@@ -221,7 +251,7 @@ USAGE_COLUMNS = [
     ("RESOURCE-KIND", ".resourceRef.kind", "string"),
     ("RESOURCE-NAME", ".resourceRef.name", "string"),
 ]
-OWN_COLUMNS = {"OBJECTS"}
+OWN_COLUMNS = {"OBJECTS", "WHY"}
 
 MANAGED, PROVIDER = ["crossplane", "managed", "helm"], ["crossplane", "provider", "helm"]
 OLD, NEW = ["v1alpha1", "v1beta1"], ["v1beta1"]

@@ -23,6 +23,7 @@ from pilothouse.clusters.references import ReferenceCache
 from pilothouse.clusters.unserved import UnservedNotes
 from pilothouse.clusters.usages import UsageKeeper
 from pilothouse.clusters.writer import ReleaseWriter
+from pilothouse.core.desired import Defaults
 from pilothouse.engine.client import EngineClient
 from pilothouse.engine.process import EngineProcess, locate
 from pilothouse.errors import PilothouseError
@@ -127,6 +128,7 @@ class Composition:
                 actions_at_once=settings.actions_at_once,
                 abandon_after=settings.abandon_after,
                 hands_off=hands_off,
+                defaults=Defaults(readiness=settings.readiness),
             ),
         )
         self._usages = UsageKeeper(objects, self._configs, self._controller.users)

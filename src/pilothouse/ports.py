@@ -9,8 +9,9 @@ from typing import Any, Protocol
 from pilothouse.api.kinds import Kind, T
 from pilothouse.api.meta import Key
 from pilothouse.api.release import Release, ReleaseStatus
-from pilothouse.core.desired import ChartAsk, Desired, ReleaseName
-from pilothouse.core.observed import Decoded, Objects, ObjectState, Record
+from pilothouse.core.attention import Attention
+from pilothouse.core.desired import NO_DEFAULTS, ChartAsk, Defaults, Desired, ReleaseName
+from pilothouse.core.observed import Decoded, Objects, ObjectState, Record, WatchMode
 from pilothouse.core.outcome import Entry, Fault, Notice, Outcome
 from pilothouse.core.plan import Action
 
@@ -65,6 +66,19 @@ class ObjectsChange:
     revision: int
     complete: bool
     states: tuple[ObjectState, ...]
+    # These three only when complete.
+    external: tuple[ObjectState, ...] = ()
+    watch: WatchMode = WatchMode.CLUSTER
+    token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceSight:
+    """How the records of a namespace are seen, where those of all namespaces cannot be."""
+
+    namespace: str
+    synced: bool
+    fault: Fault | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +91,7 @@ class Sighting:
     records_synced: bool = False
     fault: Fault | None = None
     recovered: bool = False
+    namespaces: tuple[NamespaceSight, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +172,12 @@ class Target(Protocol):
         """Name the cluster itself: the same whatever credentials lead to it."""
         ...
 
-    def sees(self) -> bool:
-        """Whether every release record of the cluster is known; raises Unavailable when blind."""
+    async def attend(self, attention: Attention) -> None:
+        """Look after a release from now on, this way; raises InvalidInput for a bad expression."""
+        ...
+
+    def sees(self, release: ReleaseName) -> bool:
+        """Whether every record of the release is known; raises what keeps the eyes shut."""
         ...
 
     def record(self, release: ReleaseName) -> Record | None:
@@ -211,6 +230,10 @@ class Targets(Protocol):
 
     async def reach(self, release: Release) -> Target:
         """Return the cluster; raises a PilothouseError that says what is missing."""
+        ...
+
+    def disregard(self, target: str, release: ReleaseName) -> None:
+        """Nobody looks after that release any more."""
         ...
 
 
@@ -340,6 +363,7 @@ class LoopSettings:
     namespace: str = "default"
     workers: int = 16
     actions_at_once: int = 20
+    defaults: Defaults = NO_DEFAULTS
     grace: timedelta = timedelta(seconds=20)
     # How long a cluster must be certainly gone before a deletion lets go; None: for ever.
     abandon_after: timedelta | None = timedelta(minutes=10)

@@ -49,3 +49,5 @@ class ControllerSettings:
     observe_only: bool = False
     # Act although another controller's package owns the CRDs, which are renewed.
     take_over: bool = False
+    # What Ready means where a Release does not say: Objects or Helm.
+    readiness: str = "Objects"

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,6 +37,33 @@ def eventually(look: Callable[[], T], *, within: float = PATIENCE, what: str = "
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {within:.0f} s: {what or look}: {answer!r}")
         time.sleep(LOOK_SECONDS)
+
+
+@contextmanager
+def followed(cluster: DevCluster, *what: str, shown: str) -> Iterator[list[tuple[float, str]]]:
+    """Watch one object; the list grows by (moment, what the jsonpath shows) with every change."""
+    command = [str(cluster.kubectl_path), "--kubeconfig", str(cluster.kubeconfig), "get", *what]
+    process = subprocess.Popen(
+        [*command, "--watch", "-o", f'jsonpath={shown}{{"\\n"}}'], stdout=subprocess.PIPE, text=True
+    )
+    seen: list[tuple[float, str]] = []
+
+    def read() -> None:
+        assert process.stdout
+        for line in process.stdout:
+            seen.append((time.monotonic(), line.strip()))  # noqa: PERF401 - seen as it grows
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        eventually(lambda: seen, what="the first sight")
+        yield seen
+    finally:
+        process.terminate()
+        process.wait()
+        reader.join()
+        assert process.stdout
+        process.stdout.close()
 
 
 @dataclass
@@ -141,9 +169,10 @@ class Stage:
         config: str = "default",
         annotations: dict[str, str] | None = None,
         policies: tuple[str, ...] = ("*",),
+        beside: dict[str, Any] | None = None,
         **parameters: Any,
     ) -> dict[str, Any]:
-        """A Release as a user writes it."""
+        """A Release as a user writes it; `parameters` go into forProvider, `beside` beside it."""
         source = {"repository": repository or self.repository.url, "name": chart}
         source |= {"version": version} if version else {}
         return {
@@ -159,6 +188,7 @@ class Stage:
                     "values": values or {},
                     **parameters,
                 },
+                **(beside or {}),
             },
         }
 

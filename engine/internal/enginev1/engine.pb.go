@@ -29,6 +29,56 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// WatchMode is how closely the credentials let the engine look.
+type WatchMode int32
+
+const (
+	WatchMode_CLUSTER   WatchMode = 0 // one watch per kind
+	WatchMode_NAMESPACE WatchMode = 1 // one per kind and namespace
+	WatchMode_POLL      WatchMode = 2 // objects are read now and then
+)
+
+// Enum value maps for WatchMode.
+var (
+	WatchMode_name = map[int32]string{
+		0: "CLUSTER",
+		1: "NAMESPACE",
+		2: "POLL",
+	}
+	WatchMode_value = map[string]int32{
+		"CLUSTER":   0,
+		"NAMESPACE": 1,
+		"POLL":      2,
+	}
+)
+
+func (x WatchMode) Enum() *WatchMode {
+	p := new(WatchMode)
+	*p = x
+	return p
+}
+
+func (x WatchMode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WatchMode) Descriptor() protoreflect.EnumDescriptor {
+	return file_pilothouse_engine_v1_engine_proto_enumTypes[0].Descriptor()
+}
+
+func (WatchMode) Type() protoreflect.EnumType {
+	return &file_pilothouse_engine_v1_engine_proto_enumTypes[0]
+}
+
+func (x WatchMode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WatchMode.Descriptor instead.
+func (WatchMode) EnumDescriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{0}
+}
+
 type Fault_Kind int32
 
 const (
@@ -119,11 +169,11 @@ func (x Fault_Kind) String() string {
 }
 
 func (Fault_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_pilothouse_engine_v1_engine_proto_enumTypes[0].Descriptor()
+	return file_pilothouse_engine_v1_engine_proto_enumTypes[1].Descriptor()
 }
 
 func (Fault_Kind) Type() protoreflect.EnumType {
-	return &file_pilothouse_engine_v1_engine_proto_enumTypes[0]
+	return &file_pilothouse_engine_v1_engine_proto_enumTypes[1]
 }
 
 func (x Fault_Kind) Number() protoreflect.EnumNumber {
@@ -165,11 +215,11 @@ func (x WatchBatch_Type) String() string {
 }
 
 func (WatchBatch_Type) Descriptor() protoreflect.EnumDescriptor {
-	return file_pilothouse_engine_v1_engine_proto_enumTypes[1].Descriptor()
+	return file_pilothouse_engine_v1_engine_proto_enumTypes[2].Descriptor()
 }
 
 func (WatchBatch_Type) Type() protoreflect.EnumType {
-	return &file_pilothouse_engine_v1_engine_proto_enumTypes[1]
+	return &file_pilothouse_engine_v1_engine_proto_enumTypes[2]
 }
 
 func (x WatchBatch_Type) Number() protoreflect.EnumNumber {
@@ -214,11 +264,11 @@ func (x PatchRequest_Type) String() string {
 }
 
 func (PatchRequest_Type) Descriptor() protoreflect.EnumDescriptor {
-	return file_pilothouse_engine_v1_engine_proto_enumTypes[2].Descriptor()
+	return file_pilothouse_engine_v1_engine_proto_enumTypes[3].Descriptor()
 }
 
 func (PatchRequest_Type) Type() protoreflect.EnumType {
-	return &file_pilothouse_engine_v1_engine_proto_enumTypes[2]
+	return &file_pilothouse_engine_v1_engine_proto_enumTypes[3]
 }
 
 func (x PatchRequest_Type) Number() protoreflect.EnumNumber {
@@ -274,11 +324,11 @@ func (x RunRequest_Action) String() string {
 }
 
 func (RunRequest_Action) Descriptor() protoreflect.EnumDescriptor {
-	return file_pilothouse_engine_v1_engine_proto_enumTypes[3].Descriptor()
+	return file_pilothouse_engine_v1_engine_proto_enumTypes[4].Descriptor()
 }
 
 func (RunRequest_Action) Type() protoreflect.EnumType {
-	return &file_pilothouse_engine_v1_engine_proto_enumTypes[3]
+	return &file_pilothouse_engine_v1_engine_proto_enumTypes[4]
 }
 
 func (x RunRequest_Action) Number() protoreflect.EnumNumber {
@@ -323,11 +373,11 @@ func (x Progress_Phase) String() string {
 }
 
 func (Progress_Phase) Descriptor() protoreflect.EnumDescriptor {
-	return file_pilothouse_engine_v1_engine_proto_enumTypes[4].Descriptor()
+	return file_pilothouse_engine_v1_engine_proto_enumTypes[5].Descriptor()
 }
 
 func (Progress_Phase) Type() protoreflect.EnumType {
-	return &file_pilothouse_engine_v1_engine_proto_enumTypes[4]
+	return &file_pilothouse_engine_v1_engine_proto_enumTypes[5]
 }
 
 func (x Progress_Phase) Number() protoreflect.EnumNumber {
@@ -381,11 +431,11 @@ func (x ObjectState_State) String() string {
 }
 
 func (ObjectState_State) Descriptor() protoreflect.EnumDescriptor {
-	return file_pilothouse_engine_v1_engine_proto_enumTypes[5].Descriptor()
+	return file_pilothouse_engine_v1_engine_proto_enumTypes[6].Descriptor()
 }
 
 func (ObjectState_State) Type() protoreflect.EnumType {
-	return &file_pilothouse_engine_v1_engine_proto_enumTypes[5]
+	return &file_pilothouse_engine_v1_engine_proto_enumTypes[6]
 }
 
 func (x ObjectState_State) Number() protoreflect.EnumNumber {
@@ -394,7 +444,7 @@ func (x ObjectState_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ObjectState_State.Descriptor instead.
 func (ObjectState_State) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41, 0}
 }
 
 type Fault struct {
@@ -2677,6 +2727,7 @@ type Outcome struct {
 	Fault         *Fault                 `protobuf:"bytes,2,opt,name=fault,proto3" json:"fault,omitempty"`   // absent when the action succeeded
 	Inventory     []*Ref                 `protobuf:"bytes,3,rep,name=inventory,proto3" json:"inventory,omitempty"`
 	Notes         string                 `protobuf:"bytes,4,opt,name=notes,proto3" json:"notes,omitempty"`
+	Logs          []*HookLog             `protobuf:"bytes,5,rep,name=logs,proto3" json:"logs,omitempty"` // of hooks that failed, read before their delete policy removes them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2739,16 +2790,79 @@ func (x *Outcome) GetNotes() string {
 	return ""
 }
 
+func (x *Outcome) GetLogs() []*HookLog {
+	if x != nil {
+		return x.Logs
+	}
+	return nil
+}
+
+// HookLog is the end of what a hook said.
+type HookLog struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hook          string                 `protobuf:"bytes,1,opt,name=hook,proto3" json:"hook,omitempty"` // "Job migrate"
+	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"` // at most 20 lines and 4 KiB; or why there is none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HookLog) Reset() {
+	*x = HookLog{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HookLog) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HookLog) ProtoMessage() {}
+
+func (x *HookLog) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HookLog.ProtoReflect.Descriptor instead.
+func (*HookLog) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *HookLog) GetHook() string {
+	if x != nil {
+		return x.Hook
+	}
+	return ""
+}
+
+func (x *HookLog) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// The first request names the cluster; every one may say what the brain looks after there. What was said is
+// forgotten when the stream ends.
 type ObserveRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Attend        []*Attention           `protobuf:"bytes,2,rep,name=attend,proto3" json:"attend,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2760,7 +2874,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +2887,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ObserveRequest) GetCluster() string {
@@ -2781,6 +2895,257 @@ func (x *ObserveRequest) GetCluster() string {
 		return x.Cluster
 	}
 	return ""
+}
+
+func (x *ObserveRequest) GetAttend() []*Attention {
+	if x != nil {
+		return x.Attend
+	}
+	return nil
+}
+
+// Attention is what the engine must know of a release to look at it rightly. Where the credentials allow no more,
+// only the namespaces of attended releases are watched.
+type Attention struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Namespace     string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Gone          bool                   `protobuf:"varint,3,opt,name=gone,proto3" json:"gone,omitempty"` // no longer looked after
+	HealthChecks  []*HealthCheck         `protobuf:"bytes,4,rep,name=health_checks,json=healthChecks,proto3" json:"health_checks,omitempty"`
+	External      []*Ref                 `protobuf:"bytes,5,rep,name=external,proto3" json:"external,omitempty"` // objects of others whose state is part of this release's
+	Token         string                 `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"`       // names the two above; comes back with what was seen by them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attention) Reset() {
+	*x = Attention{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attention) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attention) ProtoMessage() {}
+
+func (x *Attention) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attention.ProtoReflect.Descriptor instead.
+func (*Attention) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Attention) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Attention) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Attention) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
+}
+
+func (x *Attention) GetHealthChecks() []*HealthCheck {
+	if x != nil {
+		return x.HealthChecks
+	}
+	return nil
+}
+
+func (x *Attention) GetExternal() []*Ref {
+	if x != nil {
+		return x.External
+	}
+	return nil
+}
+
+func (x *Attention) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+// HealthCheck judges the release's objects of one kind instead of kstatus. Both are CEL over the object.
+type HealthCheck struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Origin        string                 `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"` // named in messages: "spec.healthChecks[0]"
+	ApiVersion    string                 `protobuf:"bytes,2,opt,name=api_version,json=apiVersion,proto3" json:"api_version,omitempty"`
+	Kind          string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	Current       string                 `protobuf:"bytes,4,opt,name=current,proto3" json:"current,omitempty"` // empty: as kstatus says
+	Failed        string                 `protobuf:"bytes,5,opt,name=failed,proto3" json:"failed,omitempty"`   // empty: never
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HealthCheck) Reset() {
+	*x = HealthCheck{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HealthCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HealthCheck) ProtoMessage() {}
+
+func (x *HealthCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
+func (*HealthCheck) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *HealthCheck) GetOrigin() string {
+	if x != nil {
+		return x.Origin
+	}
+	return ""
+}
+
+func (x *HealthCheck) GetApiVersion() string {
+	if x != nil {
+		return x.ApiVersion
+	}
+	return ""
+}
+
+func (x *HealthCheck) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *HealthCheck) GetCurrent() string {
+	if x != nil {
+		return x.Current
+	}
+	return ""
+}
+
+func (x *HealthCheck) GetFailed() string {
+	if x != nil {
+		return x.Failed
+	}
+	return ""
+}
+
+// CheckExpressions fails with INVALID, naming the origin, if one of them is not CEL that gives a boolean.
+type CheckExpressionsRequest struct {
+	state         protoimpl.MessageState                `protogen:"open.v1"`
+	Expressions   []*CheckExpressionsRequest_Expression `protobuf:"bytes,1,rep,name=expressions,proto3" json:"expressions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckExpressionsRequest) Reset() {
+	*x = CheckExpressionsRequest{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckExpressionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckExpressionsRequest) ProtoMessage() {}
+
+func (x *CheckExpressionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckExpressionsRequest.ProtoReflect.Descriptor instead.
+func (*CheckExpressionsRequest) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *CheckExpressionsRequest) GetExpressions() []*CheckExpressionsRequest_Expression {
+	if x != nil {
+		return x.Expressions
+	}
+	return nil
+}
+
+type CheckExpressionsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckExpressionsReply) Reset() {
+	*x = CheckExpressionsReply{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckExpressionsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckExpressionsReply) ProtoMessage() {}
+
+func (x *CheckExpressionsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckExpressionsReply.ProtoReflect.Descriptor instead.
+func (*CheckExpressionsReply) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
 }
 
 // Record is Helm's release record as its metadata tells it: never decoded.
@@ -2807,7 +3172,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2819,7 +3184,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2832,7 +3197,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Record) GetNamespace() string {
@@ -2941,13 +3306,15 @@ type ObserveBatch struct {
 	RecordsSynced bool                         `protobuf:"varint,4,opt,name=records_synced,json=recordsSynced,proto3" json:"records_synced,omitempty"` // every record has been sent
 	Fault         *Fault                       `protobuf:"bytes,5,opt,name=fault,proto3" json:"fault,omitempty"`                                       // the eyes are failing; they keep trying
 	Recovered     bool                         `protobuf:"varint,6,opt,name=recovered,proto3" json:"recovered,omitempty"`
+	// Where records can only be seen by namespace, `records_synced` and `fault` speak for no release; these do.
+	Namespaces    []*NamespaceSight `protobuf:"bytes,7,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ObserveBatch) Reset() {
 	*x = ObserveBatch{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2959,7 +3326,7 @@ func (x *ObserveBatch) String() string {
 func (*ObserveBatch) ProtoMessage() {}
 
 func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2972,7 +3339,7 @@ func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch.ProtoReflect.Descriptor instead.
 func (*ObserveBatch) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ObserveBatch) GetRecords() []*ObserveBatch_RecordChange {
@@ -3017,6 +3384,73 @@ func (x *ObserveBatch) GetRecovered() bool {
 	return false
 }
 
+func (x *ObserveBatch) GetNamespaces() []*NamespaceSight {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
+type NamespaceSight struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Namespace     string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Synced        bool                   `protobuf:"varint,2,opt,name=synced,proto3" json:"synced,omitempty"`
+	Fault         *Fault                 `protobuf:"bytes,3,opt,name=fault,proto3" json:"fault,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamespaceSight) Reset() {
+	*x = NamespaceSight{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamespaceSight) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamespaceSight) ProtoMessage() {}
+
+func (x *NamespaceSight) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamespaceSight.ProtoReflect.Descriptor instead.
+func (*NamespaceSight) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *NamespaceSight) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *NamespaceSight) GetSynced() bool {
+	if x != nil {
+		return x.Synced
+	}
+	return false
+}
+
+func (x *NamespaceSight) GetFault() *Fault {
+	if x != nil {
+		return x.Fault
+	}
+	return nil
+}
+
 // ReleaseObjects carries the state of a release's objects: all of them when `complete`, otherwise those that
 // changed. Sent only once every object of that revision has been looked for.
 type ReleaseObjects struct {
@@ -3026,13 +3460,16 @@ type ReleaseObjects struct {
 	Revision      int32                  `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	Complete      bool                   `protobuf:"varint,4,opt,name=complete,proto3" json:"complete,omitempty"`
 	States        []*ObjectState         `protobuf:"bytes,5,rep,name=states,proto3" json:"states,omitempty"`
+	External      []*ObjectState         `protobuf:"bytes,6,rep,name=external,proto3" json:"external,omitempty"`                                // all of them, when `complete`
+	Watch         WatchMode              `protobuf:"varint,7,opt,name=watch,proto3,enum=pilothouse.engine.v1.WatchMode" json:"watch,omitempty"` // when `complete`
+	Token         string                 `protobuf:"bytes,8,opt,name=token,proto3" json:"token,omitempty"`                                      // of the Attention it was seen with, when `complete`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReleaseObjects) Reset() {
 	*x = ReleaseObjects{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3044,7 +3481,7 @@ func (x *ReleaseObjects) String() string {
 func (*ReleaseObjects) ProtoMessage() {}
 
 func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3057,7 +3494,7 @@ func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseObjects.ProtoReflect.Descriptor instead.
 func (*ReleaseObjects) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ReleaseObjects) GetNamespace() string {
@@ -3095,6 +3532,27 @@ func (x *ReleaseObjects) GetStates() []*ObjectState {
 	return nil
 }
 
+func (x *ReleaseObjects) GetExternal() []*ObjectState {
+	if x != nil {
+		return x.External
+	}
+	return nil
+}
+
+func (x *ReleaseObjects) GetWatch() WatchMode {
+	if x != nil {
+		return x.Watch
+	}
+	return WatchMode_CLUSTER
+}
+
+func (x *ReleaseObjects) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
 type ObjectState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
@@ -3107,7 +3565,7 @@ type ObjectState struct {
 
 func (x *ObjectState) Reset() {
 	*x = ObjectState{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3119,7 +3577,7 @@ func (x *ObjectState) String() string {
 func (*ObjectState) ProtoMessage() {}
 
 func (x *ObjectState) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3132,7 +3590,7 @@ func (x *ObjectState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectState.ProtoReflect.Descriptor instead.
 func (*ObjectState) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ObjectState) GetRef() *Ref {
@@ -3176,7 +3634,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3188,7 +3646,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3201,7 +3659,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *HistoryRequest) GetCluster() string {
@@ -3248,7 +3706,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3260,7 +3718,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3273,7 +3731,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *HistoryReply) GetRecords() []*Record {
@@ -3293,7 +3751,7 @@ type WatchBatch_Change struct {
 
 func (x *WatchBatch_Change) Reset() {
 	*x = WatchBatch_Change{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3305,7 +3763,7 @@ func (x *WatchBatch_Change) String() string {
 func (*WatchBatch_Change) ProtoMessage() {}
 
 func (x *WatchBatch_Change) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3345,7 +3803,7 @@ type ComposeRequest_Document struct {
 
 func (x *ComposeRequest_Document) Reset() {
 	*x = ComposeRequest_Document{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3357,7 +3815,7 @@ func (x *ComposeRequest_Document) String() string {
 func (*ComposeRequest_Document) ProtoMessage() {}
 
 func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3398,7 +3856,7 @@ type ComposeRequest_Assignment struct {
 
 func (x *ComposeRequest_Assignment) Reset() {
 	*x = ComposeRequest_Assignment{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3410,7 +3868,7 @@ func (x *ComposeRequest_Assignment) String() string {
 func (*ComposeRequest_Assignment) ProtoMessage() {}
 
 func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3447,6 +3905,58 @@ func (x *ComposeRequest_Assignment) GetValue() string {
 	return ""
 }
 
+type CheckExpressionsRequest_Expression struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Origin        string                 `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
+	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckExpressionsRequest_Expression) Reset() {
+	*x = CheckExpressionsRequest_Expression{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckExpressionsRequest_Expression) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckExpressionsRequest_Expression) ProtoMessage() {}
+
+func (x *CheckExpressionsRequest_Expression) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckExpressionsRequest_Expression.ProtoReflect.Descriptor instead.
+func (*CheckExpressionsRequest_Expression) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35, 0}
+}
+
+func (x *CheckExpressionsRequest_Expression) GetOrigin() string {
+	if x != nil {
+		return x.Origin
+	}
+	return ""
+}
+
+func (x *CheckExpressionsRequest_Expression) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 type ObserveBatch_RecordChange struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Record        *Record                `protobuf:"bytes,1,opt,name=record,proto3" json:"record,omitempty"`
@@ -3457,7 +3967,7 @@ type ObserveBatch_RecordChange struct {
 
 func (x *ObserveBatch_RecordChange) Reset() {
 	*x = ObserveBatch_RecordChange{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3469,7 +3979,7 @@ func (x *ObserveBatch_RecordChange) String() string {
 func (*ObserveBatch_RecordChange) ProtoMessage() {}
 
 func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3482,7 +3992,7 @@ func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch_RecordChange.ProtoReflect.Descriptor instead.
 func (*ObserveBatch_RecordChange) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38, 0}
 }
 
 func (x *ObserveBatch_RecordChange) GetRecord() *Record {
@@ -3759,14 +4269,40 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x05Phase\x12\r\n" +
 	"\tPREPARING\x10\x00\x12\f\n" +
 	"\bAPPLYING\x10\x01\x12\v\n" +
-	"\aWAITING\x10\x02\"\xc1\x01\n" +
+	"\aWAITING\x10\x02\"\xf4\x01\n" +
 	"\aOutcome\x124\n" +
 	"\x06record\x18\x01 \x01(\v2\x1c.pilothouse.engine.v1.RecordR\x06record\x121\n" +
 	"\x05fault\x18\x02 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\x127\n" +
 	"\tinventory\x18\x03 \x03(\v2\x19.pilothouse.engine.v1.RefR\tinventory\x12\x14\n" +
-	"\x05notes\x18\x04 \x01(\tR\x05notes\"*\n" +
+	"\x05notes\x18\x04 \x01(\tR\x05notes\x121\n" +
+	"\x04logs\x18\x05 \x03(\v2\x1d.pilothouse.engine.v1.HookLogR\x04logs\"1\n" +
+	"\aHookLog\x12\x12\n" +
+	"\x04hook\x18\x01 \x01(\tR\x04hook\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"c\n" +
 	"\x0eObserveRequest\x12\x18\n" +
-	"\acluster\x18\x01 \x01(\tR\acluster\"\xb5\x03\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x127\n" +
+	"\x06attend\x18\x02 \x03(\v2\x1f.pilothouse.engine.v1.AttentionR\x06attend\"\xe6\x01\n" +
+	"\tAttention\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04gone\x18\x03 \x01(\bR\x04gone\x12F\n" +
+	"\rhealth_checks\x18\x04 \x03(\v2!.pilothouse.engine.v1.HealthCheckR\fhealthChecks\x125\n" +
+	"\bexternal\x18\x05 \x03(\v2\x19.pilothouse.engine.v1.RefR\bexternal\x12\x14\n" +
+	"\x05token\x18\x06 \x01(\tR\x05token\"\x8c\x01\n" +
+	"\vHealthCheck\x12\x16\n" +
+	"\x06origin\x18\x01 \x01(\tR\x06origin\x12\x1f\n" +
+	"\vapi_version\x18\x02 \x01(\tR\n" +
+	"apiVersion\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x18\n" +
+	"\acurrent\x18\x04 \x01(\tR\acurrent\x12\x16\n" +
+	"\x06failed\x18\x05 \x01(\tR\x06failed\"\xaf\x01\n" +
+	"\x17CheckExpressionsRequest\x12Z\n" +
+	"\vexpressions\x18\x01 \x03(\v28.pilothouse.engine.v1.CheckExpressionsRequest.ExpressionR\vexpressions\x1a8\n" +
+	"\n" +
+	"Expression\x12\x16\n" +
+	"\x06origin\x18\x01 \x01(\tR\x06origin\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\x17\n" +
+	"\x15CheckExpressionsReply\"\xb5\x03\n" +
 	"\x06Record\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
@@ -3785,23 +4321,33 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x10deployed_unix_ms\x18\f \x01(\x03R\x0edeployedUnixMs\x12\x1f\n" +
 	"\vapp_version\x18\r \x01(\tR\n" +
 	"appVersion\x12\x16\n" +
-	"\x06config\x18\x0e \x01(\fR\x06config\"\x81\x03\n" +
+	"\x06config\x18\x0e \x01(\fR\x06config\"\xc7\x03\n" +
 	"\fObserveBatch\x12I\n" +
 	"\arecords\x18\x01 \x03(\v2/.pilothouse.engine.v1.ObserveBatch.RecordChangeR\arecords\x12>\n" +
 	"\aobjects\x18\x02 \x03(\v2$.pilothouse.engine.v1.ReleaseObjectsR\aobjects\x12\x14\n" +
 	"\x05reset\x18\x03 \x01(\bR\x05reset\x12%\n" +
 	"\x0erecords_synced\x18\x04 \x01(\bR\rrecordsSynced\x121\n" +
 	"\x05fault\x18\x05 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\x12\x1c\n" +
-	"\trecovered\x18\x06 \x01(\bR\trecovered\x1aX\n" +
+	"\trecovered\x18\x06 \x01(\bR\trecovered\x12D\n" +
+	"\n" +
+	"namespaces\x18\a \x03(\v2$.pilothouse.engine.v1.NamespaceSightR\n" +
+	"namespaces\x1aX\n" +
 	"\fRecordChange\x124\n" +
 	"\x06record\x18\x01 \x01(\v2\x1c.pilothouse.engine.v1.RecordR\x06record\x12\x12\n" +
-	"\x04gone\x18\x02 \x01(\bR\x04gone\"\xb5\x01\n" +
+	"\x04gone\x18\x02 \x01(\bR\x04gone\"y\n" +
+	"\x0eNamespaceSight\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x16\n" +
+	"\x06synced\x18\x02 \x01(\bR\x06synced\x121\n" +
+	"\x05fault\x18\x03 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\"\xc1\x02\n" +
 	"\x0eReleaseObjects\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x05R\brevision\x12\x1a\n" +
 	"\bcomplete\x18\x04 \x01(\bR\bcomplete\x129\n" +
-	"\x06states\x18\x05 \x03(\v2!.pilothouse.engine.v1.ObjectStateR\x06states\"\x93\x02\n" +
+	"\x06states\x18\x05 \x03(\v2!.pilothouse.engine.v1.ObjectStateR\x06states\x12=\n" +
+	"\bexternal\x18\x06 \x03(\v2!.pilothouse.engine.v1.ObjectStateR\bexternal\x125\n" +
+	"\x05watch\x18\a \x01(\x0e2\x1f.pilothouse.engine.v1.WatchModeR\x05watch\x12\x14\n" +
+	"\x05token\x18\b \x01(\tR\x05token\"\x93\x02\n" +
 	"\vObjectState\x12+\n" +
 	"\x03ref\x18\x01 \x01(\v2\x19.pilothouse.engine.v1.RefR\x03ref\x12=\n" +
 	"\x05state\x18\x02 \x01(\x0e2'.pilothouse.engine.v1.ObjectState.StateR\x05state\x12\x18\n" +
@@ -3825,7 +4371,12 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\vwith_config\x18\x05 \x01(\bR\n" +
 	"withConfig\"F\n" +
 	"\fHistoryReply\x126\n" +
-	"\arecords\x18\x01 \x03(\v2\x1c.pilothouse.engine.v1.RecordR\arecords2\xde\t\n" +
+	"\arecords\x18\x01 \x03(\v2\x1c.pilothouse.engine.v1.RecordR\arecords*1\n" +
+	"\tWatchMode\x12\v\n" +
+	"\aCLUSTER\x10\x00\x12\r\n" +
+	"\tNAMESPACE\x10\x01\x12\b\n" +
+	"\x04POLL\x10\x022\xd0\n" +
+	"\n" +
 	"\x06Engine\x12M\n" +
 	"\x05Hello\x12\".pilothouse.engine.v1.HelloRequest\x1a .pilothouse.engine.v1.HelloReply\x12S\n" +
 	"\aConnect\x12$.pilothouse.engine.v1.ConnectRequest\x1a\".pilothouse.engine.v1.ConnectReply\x12O\n" +
@@ -3839,8 +4390,9 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\fResolveChart\x12).pilothouse.engine.v1.ResolveChartRequest\x1a'.pilothouse.engine.v1.ResolveChartReply\x12S\n" +
 	"\aCompose\x12$.pilothouse.engine.v1.ComposeRequest\x1a\".pilothouse.engine.v1.ComposeReply\x12P\n" +
 	"\x06Render\x12#.pilothouse.engine.v1.RenderRequest\x1a!.pilothouse.engine.v1.RenderReply\x12I\n" +
-	"\x03Run\x12 .pilothouse.engine.v1.RunRequest\x1a\x1e.pilothouse.engine.v1.RunEvent0\x01\x12U\n" +
-	"\aObserve\x12$.pilothouse.engine.v1.ObserveRequest\x1a\".pilothouse.engine.v1.ObserveBatch0\x01\x12S\n" +
+	"\x03Run\x12 .pilothouse.engine.v1.RunRequest\x1a\x1e.pilothouse.engine.v1.RunEvent0\x01\x12W\n" +
+	"\aObserve\x12$.pilothouse.engine.v1.ObserveRequest\x1a\".pilothouse.engine.v1.ObserveBatch(\x010\x01\x12n\n" +
+	"\x10CheckExpressions\x12-.pilothouse.engine.v1.CheckExpressionsRequest\x1a+.pilothouse.engine.v1.CheckExpressionsReply\x12S\n" +
 	"\aHistory\x12$.pilothouse.engine.v1.HistoryRequest\x1a\".pilothouse.engine.v1.HistoryReplyB?Z=github.com/pilothouse-dev/pilothouse/engine/internal/enginev1b\x06proto3"
 
 var (
@@ -3855,132 +4407,151 @@ func file_pilothouse_engine_v1_engine_proto_rawDescGZIP() []byte {
 	return file_pilothouse_engine_v1_engine_proto_rawDescData
 }
 
-var file_pilothouse_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_pilothouse_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
-	(Fault_Kind)(0),                   // 0: pilothouse.engine.v1.Fault.Kind
-	(WatchBatch_Type)(0),              // 1: pilothouse.engine.v1.WatchBatch.Type
-	(PatchRequest_Type)(0),            // 2: pilothouse.engine.v1.PatchRequest.Type
-	(RunRequest_Action)(0),            // 3: pilothouse.engine.v1.RunRequest.Action
-	(Progress_Phase)(0),               // 4: pilothouse.engine.v1.Progress.Phase
-	(ObjectState_State)(0),            // 5: pilothouse.engine.v1.ObjectState.State
-	(*Fault)(nil),                     // 6: pilothouse.engine.v1.Fault
-	(*HelloRequest)(nil),              // 7: pilothouse.engine.v1.HelloRequest
-	(*HelloReply)(nil),                // 8: pilothouse.engine.v1.HelloReply
-	(*ConnectRequest)(nil),            // 9: pilothouse.engine.v1.ConnectRequest
-	(*Identity)(nil),                  // 10: pilothouse.engine.v1.Identity
-	(*Impersonation)(nil),             // 11: pilothouse.engine.v1.Impersonation
-	(*ConnectReply)(nil),              // 12: pilothouse.engine.v1.ConnectReply
-	(*Resource)(nil),                  // 13: pilothouse.engine.v1.Resource
-	(*WatchRequest)(nil),              // 14: pilothouse.engine.v1.WatchRequest
-	(*WatchBatch)(nil),                // 15: pilothouse.engine.v1.WatchBatch
-	(*GetRequest)(nil),                // 16: pilothouse.engine.v1.GetRequest
-	(*ListRequest)(nil),               // 17: pilothouse.engine.v1.ListRequest
-	(*ListPage)(nil),                  // 18: pilothouse.engine.v1.ListPage
-	(*CreateRequest)(nil),             // 19: pilothouse.engine.v1.CreateRequest
-	(*PatchRequest)(nil),              // 20: pilothouse.engine.v1.PatchRequest
-	(*DeleteRequest)(nil),             // 21: pilothouse.engine.v1.DeleteRequest
-	(*DeleteReply)(nil),               // 22: pilothouse.engine.v1.DeleteReply
-	(*ReviewRequest)(nil),             // 23: pilothouse.engine.v1.ReviewRequest
-	(*ObjectReply)(nil),               // 24: pilothouse.engine.v1.ObjectReply
-	(*ChartSource)(nil),               // 25: pilothouse.engine.v1.ChartSource
-	(*ResolveChartRequest)(nil),       // 26: pilothouse.engine.v1.ResolveChartRequest
-	(*ResolveChartReply)(nil),         // 27: pilothouse.engine.v1.ResolveChartReply
-	(*ComposeRequest)(nil),            // 28: pilothouse.engine.v1.ComposeRequest
-	(*ComposeReply)(nil),              // 29: pilothouse.engine.v1.ComposeReply
-	(*Ref)(nil),                       // 30: pilothouse.engine.v1.Ref
-	(*RenderRequest)(nil),             // 31: pilothouse.engine.v1.RenderRequest
-	(*RenderReply)(nil),               // 32: pilothouse.engine.v1.RenderReply
-	(*RunRequest)(nil),                // 33: pilothouse.engine.v1.RunRequest
-	(*RunEvent)(nil),                  // 34: pilothouse.engine.v1.RunEvent
-	(*Progress)(nil),                  // 35: pilothouse.engine.v1.Progress
-	(*Outcome)(nil),                   // 36: pilothouse.engine.v1.Outcome
-	(*ObserveRequest)(nil),            // 37: pilothouse.engine.v1.ObserveRequest
-	(*Record)(nil),                    // 38: pilothouse.engine.v1.Record
-	(*ObserveBatch)(nil),              // 39: pilothouse.engine.v1.ObserveBatch
-	(*ReleaseObjects)(nil),            // 40: pilothouse.engine.v1.ReleaseObjects
-	(*ObjectState)(nil),               // 41: pilothouse.engine.v1.ObjectState
-	(*HistoryRequest)(nil),            // 42: pilothouse.engine.v1.HistoryRequest
-	(*HistoryReply)(nil),              // 43: pilothouse.engine.v1.HistoryReply
-	(*WatchBatch_Change)(nil),         // 44: pilothouse.engine.v1.WatchBatch.Change
-	(*ComposeRequest_Document)(nil),   // 45: pilothouse.engine.v1.ComposeRequest.Document
-	(*ComposeRequest_Assignment)(nil), // 46: pilothouse.engine.v1.ComposeRequest.Assignment
-	nil,                               // 47: pilothouse.engine.v1.RunRequest.LabelsEntry
-	nil,                               // 48: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	(*ObserveBatch_RecordChange)(nil), // 49: pilothouse.engine.v1.ObserveBatch.RecordChange
+	(WatchMode)(0),                             // 0: pilothouse.engine.v1.WatchMode
+	(Fault_Kind)(0),                            // 1: pilothouse.engine.v1.Fault.Kind
+	(WatchBatch_Type)(0),                       // 2: pilothouse.engine.v1.WatchBatch.Type
+	(PatchRequest_Type)(0),                     // 3: pilothouse.engine.v1.PatchRequest.Type
+	(RunRequest_Action)(0),                     // 4: pilothouse.engine.v1.RunRequest.Action
+	(Progress_Phase)(0),                        // 5: pilothouse.engine.v1.Progress.Phase
+	(ObjectState_State)(0),                     // 6: pilothouse.engine.v1.ObjectState.State
+	(*Fault)(nil),                              // 7: pilothouse.engine.v1.Fault
+	(*HelloRequest)(nil),                       // 8: pilothouse.engine.v1.HelloRequest
+	(*HelloReply)(nil),                         // 9: pilothouse.engine.v1.HelloReply
+	(*ConnectRequest)(nil),                     // 10: pilothouse.engine.v1.ConnectRequest
+	(*Identity)(nil),                           // 11: pilothouse.engine.v1.Identity
+	(*Impersonation)(nil),                      // 12: pilothouse.engine.v1.Impersonation
+	(*ConnectReply)(nil),                       // 13: pilothouse.engine.v1.ConnectReply
+	(*Resource)(nil),                           // 14: pilothouse.engine.v1.Resource
+	(*WatchRequest)(nil),                       // 15: pilothouse.engine.v1.WatchRequest
+	(*WatchBatch)(nil),                         // 16: pilothouse.engine.v1.WatchBatch
+	(*GetRequest)(nil),                         // 17: pilothouse.engine.v1.GetRequest
+	(*ListRequest)(nil),                        // 18: pilothouse.engine.v1.ListRequest
+	(*ListPage)(nil),                           // 19: pilothouse.engine.v1.ListPage
+	(*CreateRequest)(nil),                      // 20: pilothouse.engine.v1.CreateRequest
+	(*PatchRequest)(nil),                       // 21: pilothouse.engine.v1.PatchRequest
+	(*DeleteRequest)(nil),                      // 22: pilothouse.engine.v1.DeleteRequest
+	(*DeleteReply)(nil),                        // 23: pilothouse.engine.v1.DeleteReply
+	(*ReviewRequest)(nil),                      // 24: pilothouse.engine.v1.ReviewRequest
+	(*ObjectReply)(nil),                        // 25: pilothouse.engine.v1.ObjectReply
+	(*ChartSource)(nil),                        // 26: pilothouse.engine.v1.ChartSource
+	(*ResolveChartRequest)(nil),                // 27: pilothouse.engine.v1.ResolveChartRequest
+	(*ResolveChartReply)(nil),                  // 28: pilothouse.engine.v1.ResolveChartReply
+	(*ComposeRequest)(nil),                     // 29: pilothouse.engine.v1.ComposeRequest
+	(*ComposeReply)(nil),                       // 30: pilothouse.engine.v1.ComposeReply
+	(*Ref)(nil),                                // 31: pilothouse.engine.v1.Ref
+	(*RenderRequest)(nil),                      // 32: pilothouse.engine.v1.RenderRequest
+	(*RenderReply)(nil),                        // 33: pilothouse.engine.v1.RenderReply
+	(*RunRequest)(nil),                         // 34: pilothouse.engine.v1.RunRequest
+	(*RunEvent)(nil),                           // 35: pilothouse.engine.v1.RunEvent
+	(*Progress)(nil),                           // 36: pilothouse.engine.v1.Progress
+	(*Outcome)(nil),                            // 37: pilothouse.engine.v1.Outcome
+	(*HookLog)(nil),                            // 38: pilothouse.engine.v1.HookLog
+	(*ObserveRequest)(nil),                     // 39: pilothouse.engine.v1.ObserveRequest
+	(*Attention)(nil),                          // 40: pilothouse.engine.v1.Attention
+	(*HealthCheck)(nil),                        // 41: pilothouse.engine.v1.HealthCheck
+	(*CheckExpressionsRequest)(nil),            // 42: pilothouse.engine.v1.CheckExpressionsRequest
+	(*CheckExpressionsReply)(nil),              // 43: pilothouse.engine.v1.CheckExpressionsReply
+	(*Record)(nil),                             // 44: pilothouse.engine.v1.Record
+	(*ObserveBatch)(nil),                       // 45: pilothouse.engine.v1.ObserveBatch
+	(*NamespaceSight)(nil),                     // 46: pilothouse.engine.v1.NamespaceSight
+	(*ReleaseObjects)(nil),                     // 47: pilothouse.engine.v1.ReleaseObjects
+	(*ObjectState)(nil),                        // 48: pilothouse.engine.v1.ObjectState
+	(*HistoryRequest)(nil),                     // 49: pilothouse.engine.v1.HistoryRequest
+	(*HistoryReply)(nil),                       // 50: pilothouse.engine.v1.HistoryReply
+	(*WatchBatch_Change)(nil),                  // 51: pilothouse.engine.v1.WatchBatch.Change
+	(*ComposeRequest_Document)(nil),            // 52: pilothouse.engine.v1.ComposeRequest.Document
+	(*ComposeRequest_Assignment)(nil),          // 53: pilothouse.engine.v1.ComposeRequest.Assignment
+	nil,                                        // 54: pilothouse.engine.v1.RunRequest.LabelsEntry
+	nil,                                        // 55: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	(*CheckExpressionsRequest_Expression)(nil), // 56: pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	(*ObserveBatch_RecordChange)(nil),          // 57: pilothouse.engine.v1.ObserveBatch.RecordChange
 }
 var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
-	0,  // 0: pilothouse.engine.v1.Fault.kind:type_name -> pilothouse.engine.v1.Fault.Kind
-	11, // 1: pilothouse.engine.v1.ConnectRequest.impersonate:type_name -> pilothouse.engine.v1.Impersonation
-	10, // 2: pilothouse.engine.v1.ConnectRequest.identity:type_name -> pilothouse.engine.v1.Identity
-	13, // 3: pilothouse.engine.v1.WatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	44, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
-	6,  // 5: pilothouse.engine.v1.WatchBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	13, // 6: pilothouse.engine.v1.GetRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	13, // 7: pilothouse.engine.v1.ListRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	13, // 8: pilothouse.engine.v1.CreateRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	13, // 9: pilothouse.engine.v1.PatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	2,  // 10: pilothouse.engine.v1.PatchRequest.type:type_name -> pilothouse.engine.v1.PatchRequest.Type
-	13, // 11: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	13, // 12: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	25, // 13: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	45, // 14: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	46, // 15: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
-	45, // 16: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	30, // 17: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
-	3,  // 18: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
-	47, // 19: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
-	48, // 20: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	35, // 21: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
-	36, // 22: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
-	4,  // 23: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
-	38, // 24: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
-	6,  // 25: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
-	30, // 26: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
-	49, // 27: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
-	40, // 28: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
-	6,  // 29: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	41, // 30: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
-	30, // 31: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
-	5,  // 32: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
-	38, // 33: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
-	1,  // 34: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
-	38, // 35: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
-	7,  // 36: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
-	9,  // 37: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
-	14, // 38: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
-	16, // 39: pilothouse.engine.v1.Engine.Get:input_type -> pilothouse.engine.v1.GetRequest
-	17, // 40: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
-	19, // 41: pilothouse.engine.v1.Engine.Create:input_type -> pilothouse.engine.v1.CreateRequest
-	20, // 42: pilothouse.engine.v1.Engine.Patch:input_type -> pilothouse.engine.v1.PatchRequest
-	21, // 43: pilothouse.engine.v1.Engine.Delete:input_type -> pilothouse.engine.v1.DeleteRequest
-	23, // 44: pilothouse.engine.v1.Engine.Review:input_type -> pilothouse.engine.v1.ReviewRequest
-	26, // 45: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
-	28, // 46: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
-	31, // 47: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
-	33, // 48: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
-	37, // 49: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
-	42, // 50: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
-	8,  // 51: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
-	12, // 52: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
-	15, // 53: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
-	24, // 54: pilothouse.engine.v1.Engine.Get:output_type -> pilothouse.engine.v1.ObjectReply
-	18, // 55: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
-	24, // 56: pilothouse.engine.v1.Engine.Create:output_type -> pilothouse.engine.v1.ObjectReply
-	24, // 57: pilothouse.engine.v1.Engine.Patch:output_type -> pilothouse.engine.v1.ObjectReply
-	22, // 58: pilothouse.engine.v1.Engine.Delete:output_type -> pilothouse.engine.v1.DeleteReply
-	24, // 59: pilothouse.engine.v1.Engine.Review:output_type -> pilothouse.engine.v1.ObjectReply
-	27, // 60: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
-	29, // 61: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
-	32, // 62: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
-	34, // 63: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
-	39, // 64: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
-	43, // 65: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
-	51, // [51:66] is the sub-list for method output_type
-	36, // [36:51] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	1,  // 0: pilothouse.engine.v1.Fault.kind:type_name -> pilothouse.engine.v1.Fault.Kind
+	12, // 1: pilothouse.engine.v1.ConnectRequest.impersonate:type_name -> pilothouse.engine.v1.Impersonation
+	11, // 2: pilothouse.engine.v1.ConnectRequest.identity:type_name -> pilothouse.engine.v1.Identity
+	14, // 3: pilothouse.engine.v1.WatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	51, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
+	7,  // 5: pilothouse.engine.v1.WatchBatch.fault:type_name -> pilothouse.engine.v1.Fault
+	14, // 6: pilothouse.engine.v1.GetRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 7: pilothouse.engine.v1.ListRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 8: pilothouse.engine.v1.CreateRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 9: pilothouse.engine.v1.PatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	3,  // 10: pilothouse.engine.v1.PatchRequest.type:type_name -> pilothouse.engine.v1.PatchRequest.Type
+	14, // 11: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 12: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	26, // 13: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
+	52, // 14: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	53, // 15: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
+	52, // 16: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	31, // 17: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
+	4,  // 18: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
+	54, // 19: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
+	55, // 20: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	36, // 21: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
+	37, // 22: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
+	5,  // 23: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
+	44, // 24: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
+	7,  // 25: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
+	31, // 26: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
+	38, // 27: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
+	40, // 28: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
+	41, // 29: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
+	31, // 30: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
+	56, // 31: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	57, // 32: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
+	47, // 33: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
+	7,  // 34: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
+	46, // 35: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
+	7,  // 36: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
+	48, // 37: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
+	48, // 38: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
+	0,  // 39: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
+	31, // 40: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
+	6,  // 41: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
+	44, // 42: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
+	2,  // 43: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
+	44, // 44: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
+	8,  // 45: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
+	10, // 46: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
+	15, // 47: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
+	17, // 48: pilothouse.engine.v1.Engine.Get:input_type -> pilothouse.engine.v1.GetRequest
+	18, // 49: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
+	20, // 50: pilothouse.engine.v1.Engine.Create:input_type -> pilothouse.engine.v1.CreateRequest
+	21, // 51: pilothouse.engine.v1.Engine.Patch:input_type -> pilothouse.engine.v1.PatchRequest
+	22, // 52: pilothouse.engine.v1.Engine.Delete:input_type -> pilothouse.engine.v1.DeleteRequest
+	24, // 53: pilothouse.engine.v1.Engine.Review:input_type -> pilothouse.engine.v1.ReviewRequest
+	27, // 54: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
+	29, // 55: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
+	32, // 56: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
+	34, // 57: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
+	39, // 58: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
+	42, // 59: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
+	49, // 60: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
+	9,  // 61: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
+	13, // 62: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
+	16, // 63: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
+	25, // 64: pilothouse.engine.v1.Engine.Get:output_type -> pilothouse.engine.v1.ObjectReply
+	19, // 65: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
+	25, // 66: pilothouse.engine.v1.Engine.Create:output_type -> pilothouse.engine.v1.ObjectReply
+	25, // 67: pilothouse.engine.v1.Engine.Patch:output_type -> pilothouse.engine.v1.ObjectReply
+	23, // 68: pilothouse.engine.v1.Engine.Delete:output_type -> pilothouse.engine.v1.DeleteReply
+	25, // 69: pilothouse.engine.v1.Engine.Review:output_type -> pilothouse.engine.v1.ObjectReply
+	28, // 70: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
+	30, // 71: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
+	33, // 72: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
+	35, // 73: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
+	45, // 74: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
+	43, // 75: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
+	50, // 76: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
+	61, // [61:77] is the sub-list for method output_type
+	45, // [45:61] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_pilothouse_engine_v1_engine_proto_init() }
@@ -4001,8 +4572,8 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pilothouse_engine_v1_engine_proto_rawDesc), len(file_pilothouse_engine_v1_engine_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   44,
+			NumEnums:      7,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,21 +27,22 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Engine_Hello_FullMethodName        = "/pilothouse.engine.v1.Engine/Hello"
-	Engine_Connect_FullMethodName      = "/pilothouse.engine.v1.Engine/Connect"
-	Engine_Watch_FullMethodName        = "/pilothouse.engine.v1.Engine/Watch"
-	Engine_Get_FullMethodName          = "/pilothouse.engine.v1.Engine/Get"
-	Engine_List_FullMethodName         = "/pilothouse.engine.v1.Engine/List"
-	Engine_Create_FullMethodName       = "/pilothouse.engine.v1.Engine/Create"
-	Engine_Patch_FullMethodName        = "/pilothouse.engine.v1.Engine/Patch"
-	Engine_Delete_FullMethodName       = "/pilothouse.engine.v1.Engine/Delete"
-	Engine_Review_FullMethodName       = "/pilothouse.engine.v1.Engine/Review"
-	Engine_ResolveChart_FullMethodName = "/pilothouse.engine.v1.Engine/ResolveChart"
-	Engine_Compose_FullMethodName      = "/pilothouse.engine.v1.Engine/Compose"
-	Engine_Render_FullMethodName       = "/pilothouse.engine.v1.Engine/Render"
-	Engine_Run_FullMethodName          = "/pilothouse.engine.v1.Engine/Run"
-	Engine_Observe_FullMethodName      = "/pilothouse.engine.v1.Engine/Observe"
-	Engine_History_FullMethodName      = "/pilothouse.engine.v1.Engine/History"
+	Engine_Hello_FullMethodName            = "/pilothouse.engine.v1.Engine/Hello"
+	Engine_Connect_FullMethodName          = "/pilothouse.engine.v1.Engine/Connect"
+	Engine_Watch_FullMethodName            = "/pilothouse.engine.v1.Engine/Watch"
+	Engine_Get_FullMethodName              = "/pilothouse.engine.v1.Engine/Get"
+	Engine_List_FullMethodName             = "/pilothouse.engine.v1.Engine/List"
+	Engine_Create_FullMethodName           = "/pilothouse.engine.v1.Engine/Create"
+	Engine_Patch_FullMethodName            = "/pilothouse.engine.v1.Engine/Patch"
+	Engine_Delete_FullMethodName           = "/pilothouse.engine.v1.Engine/Delete"
+	Engine_Review_FullMethodName           = "/pilothouse.engine.v1.Engine/Review"
+	Engine_ResolveChart_FullMethodName     = "/pilothouse.engine.v1.Engine/ResolveChart"
+	Engine_Compose_FullMethodName          = "/pilothouse.engine.v1.Engine/Compose"
+	Engine_Render_FullMethodName           = "/pilothouse.engine.v1.Engine/Render"
+	Engine_Run_FullMethodName              = "/pilothouse.engine.v1.Engine/Run"
+	Engine_Observe_FullMethodName          = "/pilothouse.engine.v1.Engine/Observe"
+	Engine_CheckExpressions_FullMethodName = "/pilothouse.engine.v1.Engine/CheckExpressions"
+	Engine_History_FullMethodName          = "/pilothouse.engine.v1.Engine/History"
 )
 
 // EngineClient is the client API for Engine service.
@@ -63,7 +64,8 @@ type EngineClient interface {
 	Compose(ctx context.Context, in *ComposeRequest, opts ...grpc.CallOption) (*ComposeReply, error)
 	Render(ctx context.Context, in *RenderRequest, opts ...grpc.CallOption) (*RenderReply, error)
 	Run(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RunEvent], error)
-	Observe(ctx context.Context, in *ObserveRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ObserveBatch], error)
+	Observe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ObserveRequest, ObserveBatch], error)
+	CheckExpressions(ctx context.Context, in *CheckExpressionsRequest, opts ...grpc.CallOption) (*CheckExpressionsReply, error)
 	History(ctx context.Context, in *HistoryRequest, opts ...grpc.CallOption) (*HistoryReply, error)
 }
 
@@ -232,24 +234,28 @@ func (c *engineClient) Run(ctx context.Context, in *RunRequest, opts ...grpc.Cal
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Engine_RunClient = grpc.ServerStreamingClient[RunEvent]
 
-func (c *engineClient) Observe(ctx context.Context, in *ObserveRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ObserveBatch], error) {
+func (c *engineClient) Observe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ObserveRequest, ObserveBatch], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Engine_ServiceDesc.Streams[3], Engine_Observe_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	x := &grpc.GenericClientStream[ObserveRequest, ObserveBatch]{ClientStream: stream}
-	if err := x.ClientStream.SendMsg(in); err != nil {
-		return nil, err
-	}
-	if err := x.ClientStream.CloseSend(); err != nil {
-		return nil, err
-	}
 	return x, nil
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Engine_ObserveClient = grpc.ServerStreamingClient[ObserveBatch]
+type Engine_ObserveClient = grpc.BidiStreamingClient[ObserveRequest, ObserveBatch]
+
+func (c *engineClient) CheckExpressions(ctx context.Context, in *CheckExpressionsRequest, opts ...grpc.CallOption) (*CheckExpressionsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckExpressionsReply)
+	err := c.cc.Invoke(ctx, Engine_CheckExpressions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
 
 func (c *engineClient) History(ctx context.Context, in *HistoryRequest, opts ...grpc.CallOption) (*HistoryReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -280,7 +286,8 @@ type EngineServer interface {
 	Compose(context.Context, *ComposeRequest) (*ComposeReply, error)
 	Render(context.Context, *RenderRequest) (*RenderReply, error)
 	Run(*RunRequest, grpc.ServerStreamingServer[RunEvent]) error
-	Observe(*ObserveRequest, grpc.ServerStreamingServer[ObserveBatch]) error
+	Observe(grpc.BidiStreamingServer[ObserveRequest, ObserveBatch]) error
+	CheckExpressions(context.Context, *CheckExpressionsRequest) (*CheckExpressionsReply, error)
 	History(context.Context, *HistoryRequest) (*HistoryReply, error)
 	mustEmbedUnimplementedEngineServer()
 }
@@ -331,8 +338,11 @@ func (UnimplementedEngineServer) Render(context.Context, *RenderRequest) (*Rende
 func (UnimplementedEngineServer) Run(*RunRequest, grpc.ServerStreamingServer[RunEvent]) error {
 	return status.Error(codes.Unimplemented, "method Run not implemented")
 }
-func (UnimplementedEngineServer) Observe(*ObserveRequest, grpc.ServerStreamingServer[ObserveBatch]) error {
+func (UnimplementedEngineServer) Observe(grpc.BidiStreamingServer[ObserveRequest, ObserveBatch]) error {
 	return status.Error(codes.Unimplemented, "method Observe not implemented")
+}
+func (UnimplementedEngineServer) CheckExpressions(context.Context, *CheckExpressionsRequest) (*CheckExpressionsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckExpressions not implemented")
 }
 func (UnimplementedEngineServer) History(context.Context, *HistoryRequest) (*HistoryReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method History not implemented")
@@ -572,15 +582,29 @@ func _Engine_Run_Handler(srv interface{}, stream grpc.ServerStream) error {
 type Engine_RunServer = grpc.ServerStreamingServer[RunEvent]
 
 func _Engine_Observe_Handler(srv interface{}, stream grpc.ServerStream) error {
-	m := new(ObserveRequest)
-	if err := stream.RecvMsg(m); err != nil {
-		return err
-	}
-	return srv.(EngineServer).Observe(m, &grpc.GenericServerStream[ObserveRequest, ObserveBatch]{ServerStream: stream})
+	return srv.(EngineServer).Observe(&grpc.GenericServerStream[ObserveRequest, ObserveBatch]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Engine_ObserveServer = grpc.ServerStreamingServer[ObserveBatch]
+type Engine_ObserveServer = grpc.BidiStreamingServer[ObserveRequest, ObserveBatch]
+
+func _Engine_CheckExpressions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckExpressionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EngineServer).CheckExpressions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Engine_CheckExpressions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EngineServer).CheckExpressions(ctx, req.(*CheckExpressionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
 
 func _Engine_History_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(HistoryRequest)
@@ -648,6 +672,10 @@ var Engine_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Engine_Render_Handler,
 		},
 		{
+			MethodName: "CheckExpressions",
+			Handler:    _Engine_CheckExpressions_Handler,
+		},
+		{
 			MethodName: "History",
 			Handler:    _Engine_History_Handler,
 		},
@@ -672,6 +700,7 @@ var Engine_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Observe",
 			Handler:       _Engine_Observe_Handler,
 			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "pilothouse/engine/v1/engine.proto",

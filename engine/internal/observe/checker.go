@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
@@ -18,7 +16,7 @@ const (
 )
 
 type objectID struct {
-	gvk schema.GroupVersionKind
+	at  watchKey
 	key objectKey
 }
 
@@ -36,8 +34,8 @@ func newChecker(o *observer) *checker {
 	return &checker{observer: o, wake: make(chan struct{}, checkers), pending: map[objectID]bool{}}
 }
 
-func (c *checker) add(gvk schema.GroupVersionKind, key objectKey, urgent bool) {
-	id := objectID{gvk, key}
+func (c *checker) add(at watchKey, key objectKey, urgent bool) {
+	id := objectID{at, key}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pending[id] {
@@ -87,17 +85,17 @@ func (c *checker) run(ctx context.Context) {
 			}
 			continue
 		}
-		if !c.observer.model.unseen(id.gvk, id.key) {
+		if !c.observer.model.unseen(id.at, id.key) {
 			continue
 		}
-		state, err := c.observer.read(ctx, id.gvk, id.key)
+		state, err := c.observer.read(ctx, id.at, id.key)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			c.observer.after(retryCheck, func() { c.add(id.gvk, id.key, true) })
+			c.observer.after(retryCheck, func() { c.add(id.at, id.key, true) })
 		default:
-			c.observer.model.checked(id.gvk, id.key, state)
+			c.observer.model.checked(id.at, id.key, state)
 		}
 	}
 }

@@ -65,8 +65,8 @@ func (o *observer) retryUnknown(ctx context.Context, changed <-chan struct{}) {
 			continue
 		}
 		o.at.InvalidateDiscovery()
-		for _, gvk := range kinds {
-			o.model.again(gvk)
+		for _, at := range kinds {
+			o.model.again(at)
 		}
 	}
 }

@@ -1,12 +1,10 @@
 package observe
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
-
 // putObject takes an object's state from its kind's watch.
-func (m *model) putObject(gvk schema.GroupVersionKind, key objectKey, state objectState) {
+func (m *model) putObject(at watchKey, key objectKey, state objectState) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if k := m.kinds[gvk]; k != nil {
+	if k := m.kinds[at]; k != nil {
 		m.putState(k, key, state)
 	}
 }
@@ -18,15 +16,21 @@ func (m *model) putState(k *kind, key objectKey, state objectState) {
 		k.objects[key] = state
 	}
 	for _, one := range k.members[key] {
+		if state.by != m.judgeOf(one) {
+			// Computed before its release said how, or by metadata alone.
+			one.absent = true
+			m.missing(one, true)
+			continue
+		}
 		m.set(one, state)
 	}
 }
 
 // dropObject takes an object's disappearance from its kind's watch.
-func (m *model) dropObject(gvk schema.GroupVersionKind, key objectKey) {
+func (m *model) dropObject(at watchKey, key objectKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if k := m.kinds[gvk]; k != nil {
+	if k := m.kinds[at]; k != nil {
 		m.dropState(k, key)
 	}
 }
@@ -40,10 +44,10 @@ func (m *model) dropState(k *kind, key objectKey) {
 }
 
 // replaceObjects takes a complete list of a kind's labelled objects.
-func (m *model) replaceObjects(gvk schema.GroupVersionKind, objects map[objectKey]objectState) {
+func (m *model) replaceObjects(at watchKey, objects map[objectKey]objectState) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k := m.kinds[gvk]
+	k := m.kinds[at]
 	if k == nil {
 		return
 	}
@@ -59,10 +63,10 @@ func (m *model) replaceObjects(gvk schema.GroupVersionKind, objects map[objectKe
 }
 
 // scope takes what discovery says about a kind, before its watch begins.
-func (m *model) scope(gvk schema.GroupVersionKind, root bool) {
+func (m *model) scope(at watchKey, root bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k := m.kinds[gvk]
+	k := m.kinds[at]
 	if k == nil || k.root == root {
 		return
 	}
@@ -81,14 +85,15 @@ func (m *model) scope(gvk schema.GroupVersionKind, root bool) {
 }
 
 // blind says that a kind cannot be watched: its members are read instead, once.
-func (m *model) blind(gvk schema.GroupVersionKind, unknown bool) {
+func (m *model) blind(at watchKey, unknown bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k := m.kinds[gvk]
+	k := m.kinds[at]
 	if k == nil {
 		return
 	}
 	k.blind, k.unknown, k.ready = true, unknown, false
+	m.tellOwners(k) // of the mode
 	clear(k.objects)
 	for _, ones := range k.members {
 		for _, one := range ones {
@@ -99,28 +104,28 @@ func (m *model) blind(gvk schema.GroupVersionKind, unknown bool) {
 }
 
 // again forgets that a kind could not be watched.
-func (m *model) again(gvk schema.GroupVersionKind) {
+func (m *model) again(at watchKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if k := m.kinds[gvk]; k != nil && k.blind {
+	if k := m.kinds[at]; k != nil && k.blind {
 		k.blind, k.unknown, k.ready = false, false, false
 		for _, ones := range k.members {
 			for _, one := range ones {
 				one.absent = true // whatever was read when blind is old news
 			}
 		}
-		m.hands.watch(gvk)
+		m.hands.watch(at)
 	}
 }
 
 // unknownKinds are those the API server did not know when it was asked.
-func (m *model) unknownKinds() []schema.GroupVersionKind {
+func (m *model) unknownKinds() []watchKey {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var out []schema.GroupVersionKind
-	for gvk, k := range m.kinds {
+	var out []watchKey
+	for at, k := range m.kinds {
 		if k.unknown {
-			out = append(out, gvk)
+			out = append(out, at)
 		}
 	}
 	return out
@@ -142,20 +147,20 @@ func (m *model) becomeReady(k *kind) {
 }
 
 // retire drops a kind unless some release has it again.
-func (m *model) retire(gvk schema.GroupVersionKind) {
+func (m *model) retire(at watchKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if k := m.kinds[gvk]; k != nil && len(k.members) == 0 {
-		delete(m.kinds, gvk)
-		m.hands.end(gvk)
+	if k := m.kinds[at]; k != nil && len(k.members) == 0 {
+		delete(m.kinds, at)
+		m.hands.end(at)
 	}
 }
 
 // unseen tells whether an object still has to be read: some release has it, and the watch does not show it.
-func (m *model) unseen(gvk schema.GroupVersionKind, key objectKey) bool {
+func (m *model) unseen(at watchKey, key objectKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k := m.kinds[gvk]
+	k := m.kinds[at]
 	if k == nil {
 		return false
 	}
@@ -168,18 +173,20 @@ func (m *model) unseen(gvk schema.GroupVersionKind, key objectKey) bool {
 }
 
 // checked takes what a read found, unless the watch has shown the object meanwhile.
-func (m *model) checked(gvk schema.GroupVersionKind, key objectKey, state objectState) {
+func (m *model) checked(at watchKey, key objectKey, state objectState) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k := m.kinds[gvk]
+	k := m.kinds[at]
 	if k == nil {
 		return
 	}
-	if _, shown := k.objects[key]; shown {
-		return
-	}
+	shown, seen := k.objects[key]
 	for _, one := range k.members[key] {
-		if one.absent {
+		switch judge := m.judgeOf(one); {
+		case !one.absent || seen && shown.by == judge:
+		case state.by != judge && !state.unjudged():
+			m.missing(one, true) // by what was asked before
+		default:
 			m.set(one, state)
 		}
 	}

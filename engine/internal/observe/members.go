@@ -1,14 +1,10 @@
 package observe
 
-import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
+import "github.com/pilothouse-dev/pilothouse/engine/internal/inventory"
 
-	"github.com/pilothouse-dev/pilothouse/engine/internal/inventory"
-)
-
-// kind is one kind of object that some release has.
+// kind is one kind of object that some release has, as far as one watch goes.
 type kind struct {
-	gvk     schema.GroupVersionKind
+	at      watchKey
 	ready   bool // the watch has shown everything, or there is no watch
 	blind   bool // there is no watch
 	unknown bool // because the API server does not know the kind
@@ -19,10 +15,14 @@ type kind struct {
 
 // track makes refs the members of a release. Revision 0 means none.
 func (m *model) track(rel *release, revision int, refs []inventory.Ref, saved string) {
-	before := rel.members
-	rel.revision, rel.refs, rel.members, rel.unresolved, rel.whole, rel.saved = revision, refs, nil, 0, false, saved
+	before := rel.all()
+	rel.revision, rel.refs, rel.unresolved, rel.whole, rel.saved = revision, refs, 0, false, saved
+	rel.members, rel.external = nil, nil
 	for _, ref := range refs {
-		m.join(rel, ref)
+		rel.members = append(rel.members, m.join(rel, ref, false))
+	}
+	if revision != 0 {
+		m.joinExternal(rel)
 	}
 	// Only now, so that a kind both revisions have is not let go in between.
 	for _, old := range before {
@@ -38,28 +38,49 @@ func (m *model) track(rel *release, revision int, refs []inventory.Ref, saved st
 	m.settle(rel)
 }
 
-func (m *model) join(rel *release, ref inventory.Ref) {
-	gvk := ref.GVK()
-	k := m.kinds[gvk]
-	if k == nil {
-		k = &kind{gvk: gvk, objects: map[objectKey]objectState{}, members: map[objectKey][]*member{}}
-		m.kinds[gvk] = k
-		m.hands.watch(gvk)
-	} else if k.blind {
-		m.hands.retry(gvk)
-	}
+func (m *model) join(rel *release, ref inventory.Ref, external bool) *member {
+	k := m.kindOf(m.place(ref, external))
 	if k.root {
 		ref.Namespace = ""
 	}
-	one := &member{release: rel, ref: ref, kind: k, key: objectKey{ref.Namespace, ref.Name}}
-	if state, ok := k.objects[one.key]; ok {
+	one := &member{release: rel, ref: ref, kind: k, key: objectKey{ref.Namespace, ref.Name}, external: external}
+	if state, ok := k.objects[one.key]; ok && state.by == m.judgeOf(one) {
 		one.state, one.known = state, true
+		m.weigh(one)
 	} else {
 		one.absent = true
 		rel.unresolved++
 	}
 	k.members[one.key] = append(k.members[one.key], one)
-	rel.members = append(rel.members, one)
+	if scalable[ref.GVK().GroupKind()] && !external {
+		m.awaitScalers(rel)
+		m.hands.scalers(ref.Namespace)
+	}
+	return one
+}
+
+// place is the watch that shows an object.
+func (m *model) place(ref inventory.Ref, external bool) watchKey {
+	at := watchKey{GroupVersionKind: ref.GVK()}
+	switch {
+	case external:
+		at.namespace, at.name = ref.Namespace, ref.Name
+	case m.narrowed[at.GroupVersionKind]:
+		at.namespace = ref.Namespace
+	}
+	return at
+}
+
+func (m *model) kindOf(at watchKey) *kind {
+	k := m.kinds[at]
+	if k == nil {
+		k = &kind{at: at, objects: map[objectKey]objectState{}, members: map[objectKey][]*member{}}
+		m.kinds[at] = k
+		m.hands.watch(at)
+	} else if k.blind {
+		m.hands.retry(at)
+	}
+	return k
 }
 
 func (m *model) leave(one *member) {
@@ -67,6 +88,7 @@ func (m *model) leave(one *member) {
 	if k == nil {
 		return
 	}
+	m.relieve(one)
 	others := k.members[one.key]
 	kept := others[:0]
 	for _, other := range others {
@@ -80,13 +102,14 @@ func (m *model) leave(one *member) {
 	}
 	delete(k.members, one.key)
 	if len(k.members) == 0 {
-		m.hands.unwatch(k.gvk)
+		m.hands.unwatch(k.at)
 	}
 }
 
 // settle looks for the members the watch does not show, once no action is under way that may be about to make
 // them, and has the inventory of a finished revision written down.
 func (m *model) settle(rel *release) {
+	m.settleExternal(rel)
 	if rel.newest == nil || rel.newest.pending() || rel.revision != rel.newest.revision {
 		return
 	}
@@ -101,16 +124,29 @@ func (m *model) settle(rel *release) {
 	}
 }
 
+// settleExternal does so for objects of others: whatever is being done to the release, it is not done to them.
+func (m *model) settleExternal(rel *release) {
+	for _, one := range rel.external {
+		if one.absent && one.kind.ready {
+			m.missing(one, false)
+		}
+	}
+}
+
 // missing has an object read before it is said to be gone: it may only have lost its label.
 func (m *model) missing(one *member, urgent bool) {
 	newest := one.release.newest
 	switch {
+	case one.external && !one.kind.blind && !one.shown():
+		m.set(one, notFound) // its watch asks for no label
+	case one.external:
+		m.hands.check(one.kind.at, one.key, urgent)
 	case newest == nil || newest.pending():
 		// Whoever is changing the release will be done, and then settle looks.
 	case newest.uninstalling():
 		m.set(one, notFound) // as expected, and a request per object would be a waste
 	default:
-		m.hands.check(one.kind.gvk, one.key, urgent)
+		m.hands.check(one.kind.at, one.key, urgent)
 	}
 }
 
@@ -119,6 +155,7 @@ func (m *model) set(one *member, state objectState) {
 	one.absent = false
 	was := one.state
 	one.state = state
+	m.weigh(one)
 	rel := one.release
 	if !one.known {
 		one.known = true
@@ -130,9 +167,23 @@ func (m *model) set(one *member, state objectState) {
 	}
 	switch {
 	case !rel.whole || !state.tells(was):
-	case state.controlled != was.controlled: // comes or goes: only the whole can tell that
+	case state.controlled != was.controlled, one.external: // only the whole can tell that
 		m.tellWhole(rel)
 	default:
 		m.tellMember(one)
 	}
+}
+
+// all are a release's members, those of others included.
+func (rel *release) all() []*member {
+	if len(rel.external) == 0 {
+		return rel.members
+	}
+	return append(rel.members[:len(rel.members):len(rel.members)], rel.external...)
+}
+
+// shown tells whether a member's watch has it, however it was judged.
+func (one *member) shown() bool {
+	_, ok := one.kind.objects[one.key]
+	return ok
 }

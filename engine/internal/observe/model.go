@@ -18,16 +18,29 @@ type hands interface {
 	// remember writes the inventory of a record that will not change again; forget undoes it.
 	remember(r *record, refs []inventory.Ref)
 	forget(r *record)
-	// watch starts looking at a kind, then calls replaceObjects or blind. unwatch is told that no release has the
-	// kind now, and calls retire when that has lasted; end is how retire ends the watch.
-	watch(gvk schema.GroupVersionKind)
+	// watch starts looking, then calls replaceObjects, blind or narrow. unwatch is told that no release needs the
+	// watch now, and calls retire when that has lasted; end is how retire ends the watch.
+	watch(at watchKey)
 	// retry is told that one more release has a kind that could not be watched.
-	retry(gvk schema.GroupVersionKind)
-	unwatch(gvk schema.GroupVersionKind)
-	end(gvk schema.GroupVersionKind)
+	retry(at watchKey)
+	unwatch(at watchKey)
+	end(at watchKey)
 	// check reads one object that the watch does not show, then calls checked. Not urgent: the watch may be a
 	// moment behind, so wait for it first.
-	check(gvk schema.GroupVersionKind, key objectKey, urgent bool)
+	check(at watchKey, key objectKey, urgent bool)
+	// records follows the release records of one namespace, or no longer.
+	records(namespace string, on bool)
+	// pods is told that a namespace has workloads that are not current, or has none any more.
+	pods(namespace string, on bool)
+	// scalers is told that a namespace has workloads that may be scaled by others.
+	scalers(namespace string)
+}
+
+// watchKey names one watch.
+type watchKey struct {
+	schema.GroupVersionKind
+	namespace string // empty: all
+	name      string // of the one object to look at; empty: those with Helm's label
 }
 
 // model is what is known of one cluster: records, and the state of every object of every release's newest
@@ -37,7 +50,15 @@ type model struct {
 
 	mu            sync.Mutex
 	releases      map[releaseKey]*release
-	kinds         map[schema.GroupVersionKind]*kind
+	kinds         map[watchKey]*kind
+	narrowed      map[schema.GroupVersionKind]bool // kinds that may not be watched in all namespaces at once
+	spaces        map[string]*space                // where records are seen by namespace; nil: everywhere at once
+	attentions    map[releaseKey]*attention
+	troubled      map[string]int                      // workloads that are not current, by namespace
+	pods          map[workload]map[string]string      // why pods fail, by workload and pod
+	scalersOf     map[workload]map[string]objectState // by what they scale and their name
+	scalersKnown  bool
+	unscaled      map[releaseKey]struct{} // releases that are told when the autoscalers are known
 	recordsSynced bool
 	failing       map[string]*enginev1.Fault // what is failing, by source
 	subscriptions map[*Subscription]struct{}
@@ -52,9 +73,11 @@ type release struct {
 	revision   int // of members; 0 while there are none
 	refs       []inventory.Ref
 	members    []*member
-	unresolved int    // members whose state is not known yet
-	whole      bool   // every member's state has been known, so it has been told
-	saved      string // the state of the record whose inventory is on disk
+	external   []*member // objects of others
+	unresolved int       // members whose state is not known yet
+	whole      bool      // every member's state has been known, so it has been told
+	scaled     bool      // it has workloads that may be scaled by others
+	saved      string    // the state of the record whose inventory is on disk
 }
 
 // member is one object of a release.
@@ -66,13 +89,21 @@ type member struct {
 	state   objectState
 	known   bool
 	absent  bool // not in its kind's watch, and not read since
+	// external: not of the release's inventory, but asked for.
+	external bool
+	troubled bool // counted as a workload that is not current
 }
 
 func newModel(h hands) *model {
 	return &model{
 		hands:         h,
 		releases:      map[releaseKey]*release{},
-		kinds:         map[schema.GroupVersionKind]*kind{},
+		kinds:         map[watchKey]*kind{},
+		narrowed:      map[schema.GroupVersionKind]bool{},
+		attentions:    map[releaseKey]*attention{},
+		troubled:      map[string]int{},
+		pods:          map[workload]map[string]string{},
+		scalersOf:     map[workload]map[string]objectState{},
 		failing:       map[string]*enginev1.Fault{},
 		subscriptions: map[*Subscription]struct{}{},
 	}
@@ -132,8 +163,8 @@ func (m *model) drop(r *record) {
 	m.consider(rel)
 }
 
-// replaceRecords takes a complete list: what is not in it is gone.
-func (m *model) replaceRecords(records []*record) {
+// replaceRecords takes a complete list, of one namespace or of all: what is not in it is gone.
+func (m *model) replaceRecords(namespace string, records []*record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	type id struct {
@@ -145,6 +176,9 @@ func (m *model) replaceRecords(records []*record) {
 		seen[id{r.release, r.revision}] = true
 	}
 	for _, rel := range m.releases {
+		if namespace != "" && rel.key.namespace != namespace {
+			continue
+		}
 		for _, r := range rel.records {
 			if !seen[id{r.release, r.revision}] {
 				m.drop(r)
@@ -154,8 +188,12 @@ func (m *model) replaceRecords(records []*record) {
 	for _, r := range records {
 		m.put(r)
 	}
-	m.recordsSynced = true
-	m.tellAll()
+	if namespace == "" {
+		m.recordsSynced = true
+		m.tellAll()
+		return
+	}
+	m.see(namespace, true, nil)
 }
 
 // consider decides which revision's objects to look after.

@@ -177,13 +177,13 @@ func TestUnreadableRecord(t *testing.T) {
 func TestRelistFindsWhatIsGone(t *testing.T) {
 	s := newScene(t)
 	s.hands.inventories[1], s.hands.inventories[2] = refs("a"), refs("a", "b")
-	s.model.replaceRecords([]*record{rec(1, "superseded"), rec(2, "deployed")})
+	s.model.replaceRecords("", []*record{rec(1, "superseded"), rec(2, "deployed")})
 	s.model.replaceObjects(configMaps, map[objectKey]objectState{key("a"): current, key("b"): current})
 	s.told("r1=superseded r2=deployed o2=[a:CURRENT b:CURRENT]")
 	s.hands.asked = nil
 	s.model.replaceObjects(configMaps, map[objectKey]objectState{key("a"): current})
 	s.asked("check ConfigMap b true")
-	s.model.replaceRecords([]*record{rec(1, "superseded")})
+	s.model.replaceRecords("", []*record{rec(1, "superseded")})
 	s.told("r2=gone o1=[a:CURRENT]")
 }
 

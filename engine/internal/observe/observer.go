@@ -5,12 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
-	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/inventory"
-	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
 )
 
 const (
@@ -33,9 +29,15 @@ type observer struct {
 	unlisten func()
 
 	mu      sync.Mutex
-	watches map[schema.GroupVersionKind]context.CancelFunc
-	blindAt map[schema.GroupVersionKind]time.Time
+	watches map[watchKey]context.CancelFunc
+	blindAt map[watchKey]time.Time
 	crdEyes bool
+
+	recordEyes    map[string]context.CancelFunc // by namespace
+	podEyes       map[string]context.CancelFunc // by namespace
+	scaled        map[string]bool               // namespaces with workloads that may be scaled
+	scalerEyes    map[string]bool
+	scalersNarrow bool
 }
 
 var _ hands = (*observer)(nil)
@@ -43,8 +45,13 @@ var _ hands = (*observer)(nil)
 func newObserver(at *cluster.Cluster) *observer {
 	o := &observer{
 		at:      at,
-		watches: map[schema.GroupVersionKind]context.CancelFunc{},
-		blindAt: map[schema.GroupVersionKind]time.Time{},
+		watches: map[watchKey]context.CancelFunc{},
+		blindAt: map[watchKey]time.Time{},
+
+		recordEyes: map[string]context.CancelFunc{},
+		podEyes:    map[string]context.CancelFunc{},
+		scaled:     map[string]bool{},
+		scalerEyes: map[string]bool{},
 	}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	o.model = newModel(o)
@@ -61,16 +68,7 @@ func (o *observer) start() {
 	for range checkers {
 		o.run(o.checks.run)
 	}
-	o.run(func(ctx context.Context) {
-		raw.Reflect(ctx, &raw.ListWatch{
-			Client:        o.at.REST(),
-			Target:        raw.Target{Version: "v1", Plural: "secrets", MetadataOnly: true},
-			LabelSelector: recordSelector,
-			Decode:        decodeRecord,
-			Failed:        func(err error) { o.model.fail("records", fault.FromAPI(err).Proto()) },
-			Worked:        func() { o.model.work("records") },
-		}, &recordStore{o.model})
-	})
+	o.run(o.watchRecords)
 }
 
 // stop ends every goroutine and waits for them.
@@ -113,40 +111,40 @@ func (o *observer) forget(r *record) {
 	o.loader.add(func(context.Context) { o.at.Inventories.Discard(r.uid) })
 }
 
-func (o *observer) watch(gvk schema.GroupVersionKind) {
+func (o *observer) watch(at watchKey) {
 	ctx, cancel := context.WithCancel(o.ctx)
 	o.mu.Lock()
-	if old := o.watches[gvk]; old != nil {
+	if old := o.watches[at]; old != nil {
 		old()
 	}
-	o.watches[gvk] = cancel
+	o.watches[at] = cancel
 	o.mu.Unlock()
-	o.run(func(context.Context) { o.watchKind(ctx, gvk) })
+	o.run(func(context.Context) { o.watchKind(ctx, at) })
 }
 
-func (o *observer) unwatch(gvk schema.GroupVersionKind) {
-	o.after(kindLinger, func() { o.model.retire(gvk) })
+func (o *observer) unwatch(at watchKey) {
+	o.after(kindLinger, func() { o.model.retire(at) })
 }
 
-func (o *observer) end(gvk schema.GroupVersionKind) {
+func (o *observer) end(at watchKey) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if cancel := o.watches[gvk]; cancel != nil {
+	if cancel := o.watches[at]; cancel != nil {
 		cancel()
-		delete(o.watches, gvk)
+		delete(o.watches, at)
 	}
-	delete(o.blindAt, gvk)
+	delete(o.blindAt, at)
 }
 
-func (o *observer) retry(gvk schema.GroupVersionKind) {
+func (o *observer) retry(at watchKey) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if at, ok := o.blindAt[gvk]; ok && time.Since(at) > retryBlind {
-		delete(o.blindAt, gvk)
-		o.run(func(context.Context) { o.model.again(gvk) })
+	if since, ok := o.blindAt[at]; ok && time.Since(since) > retryBlind {
+		delete(o.blindAt, at)
+		o.run(func(context.Context) { o.model.again(at) })
 	}
 }
 
-func (o *observer) check(gvk schema.GroupVersionKind, key objectKey, urgent bool) {
-	o.checks.add(gvk, key, urgent)
+func (o *observer) check(at watchKey, key objectKey, urgent bool) {
+	o.checks.add(at, key, urgent)
 }

@@ -87,7 +87,7 @@ func TestCompute(t *testing.T) {
 		{"terminating", `{"apiVersion":"v1","kind":"Service","metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"}}`, enginev1.ObjectState_TERMINATING},
 		{"custom", `{"apiVersion":"x/v1","kind":"Y","metadata":{},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`, enginev1.ObjectState_CURRENT},
 	} {
-		got, err := compute([]byte(row.object))
+		got, err := viewer{}.compute([]byte(row.object))
 		if err != nil || got.state != row.want {
 			t.Errorf("%s: got %+v, %v", row.name, got, err)
 		}

@@ -29,12 +29,27 @@ func (h *fakeHands) known(_ releaseKey, revision int) ([]inventory.Ref, bool) {
 func (h *fakeHands) load(r *record)                        { h.note("load %d", r.revision) }
 func (h *fakeHands) remember(r *record, _ []inventory.Ref) { h.note("remember %d", r.revision) }
 func (h *fakeHands) forget(r *record)                      { h.note("forget %d", r.revision) }
-func (h *fakeHands) watch(gvk schema.GroupVersionKind)     { h.note("watch %s", gvk.Kind) }
-func (h *fakeHands) retry(gvk schema.GroupVersionKind)     { h.note("retry %s", gvk.Kind) }
-func (h *fakeHands) unwatch(gvk schema.GroupVersionKind)   { h.note("unwatch %s", gvk.Kind) }
-func (h *fakeHands) end(gvk schema.GroupVersionKind)       { h.note("end %s", gvk.Kind) }
-func (h *fakeHands) check(gvk schema.GroupVersionKind, key objectKey, urgent bool) {
-	h.note("check %s %s %v", gvk.Kind, key.name, urgent)
+func (h *fakeHands) watch(at watchKey)                     { h.note("watch %s", where(at)) }
+func (h *fakeHands) retry(at watchKey)                     { h.note("retry %s", where(at)) }
+func (h *fakeHands) unwatch(at watchKey)                   { h.note("unwatch %s", where(at)) }
+func (h *fakeHands) end(at watchKey)                       { h.note("end %s", where(at)) }
+func (h *fakeHands) records(namespace string, on bool)     { h.note("records %s %v", namespace, on) }
+func (h *fakeHands) pods(namespace string, on bool)        { h.note("pods %s %v", namespace, on) }
+func (h *fakeHands) scalers(namespace string)              { h.note("scalers %s", namespace) }
+func (h *fakeHands) check(at watchKey, key objectKey, urgent bool) {
+	h.note("check %s %s %v", where(at), key.name, urgent)
+}
+
+// where is a watch in short: its kind, and how it is narrowed.
+func where(at watchKey) string {
+	out := at.Kind
+	if at.namespace != "" {
+		out += " in " + at.namespace
+	}
+	if at.name != "" {
+		out += " named " + at.name
+	}
+	return out
 }
 
 // scene is a model with one reader.
@@ -48,7 +63,7 @@ type scene struct {
 func newScene(t *testing.T) *scene {
 	hands := &fakeHands{inventories: map[int][]inventory.Ref{}}
 	m := newModel(hands)
-	m.replaceRecords(nil)
+	m.replaceRecords("", nil)
 	s := &scene{T: t, hands: hands, model: m, reader: m.subscribe()}
 	s.told("reset synced")
 	return s
@@ -62,11 +77,15 @@ func rec(revision int, status string) *record {
 }
 
 var (
-	configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	jobs       = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+	configMaps = watchOf("", "v1", "ConfigMap")
+	jobs       = watchOf("batch", "v1", "Job")
 	current    = objectState{state: enginev1.ObjectState_CURRENT}
 	failed     = objectState{state: enginev1.ObjectState_FAILED, message: "broken"}
 )
+
+func watchOf(group, version, kind string) watchKey {
+	return watchKey{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind}}
+}
 
 func refs(names ...string) []inventory.Ref {
 	var out []inventory.Ref
@@ -106,6 +125,21 @@ func (s *scene) told(want string) {
 	}
 }
 
+// extras is what a release's objects come with, where it is not the usual.
+func extras(objects *enginev1.ReleaseObjects) string {
+	out := ""
+	for _, one := range objects.GetExternal() {
+		out += " " + one.GetRef().GetKind() + "/" + one.GetRef().GetName() + ":" + one.GetState().String()
+	}
+	if mode := objects.GetWatch(); mode != enginev1.WatchMode_CLUSTER {
+		out += " " + mode.String()
+	}
+	if token := objects.GetToken(); token != "" {
+		out += " by " + token
+	}
+	return out
+}
+
 func short(batch *enginev1.ObserveBatch) []string {
 	var words []string
 	for _, change := range batch.GetRecords() {
@@ -132,7 +166,13 @@ func short(batch *enginev1.ObserveBatch) []string {
 		if objects.GetComplete() {
 			sign = "="
 		}
-		words = append(words, fmt.Sprintf("o%d%s[%s]", objects.GetRevision(), sign, strings.Join(states, " ")))
+		words = append(words, fmt.Sprintf("o%d%s[%s]%s", objects.GetRevision(), sign, strings.Join(states, " "), extras(objects)))
+	}
+	for _, one := range batch.GetNamespaces() {
+		words = append(words, fmt.Sprintf("n/%s=%v", one.GetNamespace(), one.GetSynced()))
+		if one.GetFault() != nil {
+			words = append(words, "fault")
+		}
 	}
 	if batch.GetFault() != nil {
 		words = append(words, "fault")

@@ -26,6 +26,7 @@ type objectState struct {
 	state      enginev1.ObjectState_State
 	message    string
 	generation int64
+	by         *judge // nil: kstatus
 	// controlled objects (a ReplicaSet, a Pod) inherit Helm's label but belong to their controller.
 	controlled bool
 }
@@ -33,6 +34,11 @@ type objectState struct {
 // tells compares what would be told to the brain; a generation alone is not news.
 func (s objectState) tells(o objectState) bool {
 	return s.state != o.state || s.message != o.message || s.controlled != o.controlled
+}
+
+// unjudged states are the same whoever judges.
+func (s objectState) unjudged() bool {
+	return s.state == enginev1.ObjectState_NOT_FOUND || s.state == enginev1.ObjectState_UNKNOWN
 }
 
 var (
@@ -65,13 +71,11 @@ var stateless = map[schema.GroupKind]bool{
 	{Group: "storage.k8s.io", Kind: "StorageClass"}:                  true,
 }
 
-// decodeState computes an object's state and drops the object.
-func decodeState(head raw.Head, data []byte) (runtime.Object, error) {
-	state, err := compute(data)
-	if err != nil {
-		return nil, err
-	}
-	return &stateObject{Head: head, state: state}, nil
+// viewer is how an object's state is made of it: by kstatus alone, by a health check, by a foreign object's
+// conditions.
+type viewer struct {
+	by      *judge
+	foreign bool
 }
 
 // decodeMetadata does so for a stateless kind.
@@ -83,23 +87,37 @@ func decodeMetadata(head raw.Head, data []byte) (runtime.Object, error) {
 	return &stateObject{Head: head, state: state}, nil
 }
 
-func compute(data []byte) (objectState, error) {
+func (v viewer) compute(data []byte) (objectState, error) {
 	object := &unstructured.Unstructured{}
 	if err := kjson.Unmarshal(data, &object.Object); err != nil {
 		return objectState{}, err
 	}
+	out := byKstatus(object)
+	switch {
+	case v.by != nil:
+		return v.by.judge(object, out), nil
+	case v.foreign:
+		out.controlled = false // whose it is does not matter: it was asked for
+		return byConditions(object, out), nil
+	case out.state != enginev1.ObjectState_CURRENT && object.GetKind() == "Pod":
+		out.message = podMessage(data, out.message)
+	}
+	return out, nil
+}
+
+func byKstatus(object *unstructured.Unstructured) objectState {
 	out := objectState{generation: object.GetGeneration(), controlled: metav1.GetControllerOfNoCopy(object) != nil}
 	result, err := status.Compute(object)
 	if err != nil {
 		out.message = clip(fault.Sentence(err.Error()))
-		return out, nil
+		return out
 	}
 	out.state = states[result.Status]
 	// "Resource is current" in ten variations is not worth keeping, nor telling.
 	if out.state != enginev1.ObjectState_CURRENT {
 		out.message = clip(result.Message)
 	}
-	return out, nil
+	return out
 }
 
 func computeMetadata(data []byte) (objectState, error) {

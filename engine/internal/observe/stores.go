@@ -1,14 +1,15 @@
 package observe
 
 import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 )
 
 // recordStore passes records from their reflector to the model.
-type recordStore struct{ model *model }
+type recordStore struct {
+	model     *model
+	namespace string // empty: all
+}
 
 func (s *recordStore) Add(object any) error {
 	if r := object.(*recordObject).record; r != nil {
@@ -33,7 +34,7 @@ func (s *recordStore) Replace(objects []any, _ string) error {
 			records = append(records, r)
 		}
 	}
-	s.model.replaceRecords(records)
+	s.model.replaceRecords(s.namespace, records)
 	return nil
 }
 
@@ -42,12 +43,12 @@ func (s *recordStore) Resync() error { return nil }
 // stateStore passes the states of one kind from its reflector to the model.
 type stateStore struct {
 	model *model
-	gvk   schema.GroupVersionKind
+	at    watchKey
 }
 
 func (s *stateStore) Add(object any) error {
 	o := object.(*stateObject)
-	s.model.putObject(s.gvk, objectKey{o.Namespace, o.Name}, o.state)
+	s.model.putObject(s.at, objectKey{o.Namespace, o.Name}, o.state)
 	return nil
 }
 
@@ -55,7 +56,7 @@ func (s *stateStore) Update(object any) error { return s.Add(object) }
 
 func (s *stateStore) Delete(object any) error {
 	o := object.(*stateObject)
-	s.model.dropObject(s.gvk, objectKey{o.Namespace, o.Name})
+	s.model.dropObject(s.at, objectKey{o.Namespace, o.Name})
 	return nil
 }
 
@@ -65,10 +66,12 @@ func (s *stateStore) Replace(objects []any, _ string) error {
 		o := object.(*stateObject)
 		states[objectKey{intern(o.Namespace), o.Name}] = o.state
 	}
-	s.model.replaceObjects(s.gvk, states)
+	s.model.replaceObjects(s.at, states)
 	return nil
 }
 
 func (s *stateStore) Resync() error { return nil }
+
+func isMissing(err error) bool { return fault.FromAPI(err).Kind == enginev1.Fault_NOT_FOUND }
 
 func isForbidden(err error) bool { return fault.FromAPI(err).Kind == enginev1.Fault_FORBIDDEN }

@@ -33,6 +33,7 @@ type Subscription struct {
 	failing bool // the reader has been told of a fault
 	records map[recordKey]struct{}
 	wholes  map[releaseKey]struct{}
+	spaces  map[string]struct{}
 	members map[*member]struct{}
 }
 
@@ -41,6 +42,7 @@ func (m *model) subscribe() *Subscription {
 	s := &Subscription{
 		model: m, notify: make(chan struct{}, 1), reset: true,
 		records: map[recordKey]struct{}{}, wholes: map[releaseKey]struct{}{}, members: map[*member]struct{}{},
+		spaces: map[string]struct{}{},
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,6 +55,9 @@ func (m *model) subscribe() *Subscription {
 			s.wholes[key] = struct{}{}
 		}
 	}
+	for namespace := range m.spaces {
+		s.spaces[namespace] = struct{}{}
+	}
 	s.wake()
 	return s
 }
@@ -61,6 +66,11 @@ func (m *model) unsubscribe(s *Subscription) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.subscriptions, s)
+	for key, held := range m.attentions {
+		if held.from == s {
+			m.disregardLocked(key, s)
+		}
+	}
 }
 
 func (s *Subscription) wake() {
@@ -84,6 +94,10 @@ func (m *model) tellRecord(r *record) {
 }
 
 func (m *model) tellWhole(rel *release) {
+	if m.unscaled != nil && rel.scaled {
+		m.unscaled[rel.key] = struct{}{}
+		return
+	}
 	for s := range m.subscriptions {
 		s.wholes[rel.key] = struct{}{}
 		s.wake()
@@ -148,6 +162,7 @@ func (s *Subscription) take() *enginev1.ObserveBatch {
 		if s.model.recordsSynced && !s.synced {
 			s.synced, batch.RecordsSynced, news = true, true, true
 		}
+		news = s.takeSpaces(batch) || news
 		news = s.takeObjects(batch) || news
 	}
 	news = s.takeFault(batch) || news
@@ -180,6 +195,19 @@ func (s *Subscription) takeRecords(batch *enginev1.ObserveBatch) bool {
 	return len(batch.Records) > 0
 }
 
+// takeSpaces comes after the records: a namespace that is synced has told them all.
+func (s *Subscription) takeSpaces(batch *enginev1.ObserveBatch) bool {
+	for namespace := range s.spaces {
+		if held := s.model.spaces[namespace]; held != nil {
+			batch.Namespaces = append(batch.Namespaces, &enginev1.NamespaceSight{
+				Namespace: namespace, Synced: held.synced, Fault: held.fault,
+			})
+		}
+	}
+	clear(s.spaces)
+	return len(batch.Namespaces) > 0
+}
+
 func (s *Subscription) takeObjects(batch *enginev1.ObserveBatch) bool {
 	count := len(batch.Records)
 	for key := range s.wholes {
@@ -191,13 +219,7 @@ func (s *Subscription) takeObjects(batch *enginev1.ObserveBatch) bool {
 		if rel == nil || !rel.whole {
 			continue
 		}
-		objects := rel.proto(true)
-		for _, one := range rel.members {
-			delete(s.members, one)
-			if !one.state.controlled {
-				objects.States = append(objects.States, one.proto())
-			}
-		}
+		objects := s.whole(rel)
 		batch.Objects = append(batch.Objects, objects)
 		count += len(objects.States) + 1
 	}
@@ -212,11 +234,29 @@ func (s *Subscription) takeObjects(batch *enginev1.ObserveBatch) bool {
 				changed[rel] = rel.proto(false)
 				batch.Objects = append(batch.Objects, changed[rel])
 			}
-			changed[rel].States = append(changed[rel].States, one.proto())
+			changed[rel].States = append(changed[rel].States, s.model.state(one))
 			count++
 		}
 	}
 	return len(batch.Objects) > 0
+}
+
+// whole is everything about a release's objects.
+func (s *Subscription) whole(rel *release) *enginev1.ReleaseObjects {
+	m := s.model
+	out := rel.proto(true)
+	out.Watch, out.Token = m.mode(rel), m.token(rel)
+	for _, one := range rel.members {
+		delete(s.members, one)
+		if !one.state.controlled {
+			out.States = append(out.States, m.state(one))
+		}
+	}
+	for _, one := range rel.external {
+		out.External = append(out.External, m.state(one))
+	}
+	out.External = append(out.External, m.scaling(rel)...)
+	return out
 }
 
 func (s *Subscription) takeFault(batch *enginev1.ObserveBatch) bool {
@@ -247,9 +287,16 @@ func (one *member) current() bool {
 	return false
 }
 
-func (one *member) proto() *enginev1.ObjectState {
+// state is how a member is; a workload that is not current says why through its pods.
+func (m *model) state(one *member) *enginev1.ObjectState {
+	message := one.state.message
+	if one.kind != nil && one.state.state != enginev1.ObjectState_CURRENT {
+		if cause := m.cause(one.workload()); cause != "" {
+			message = cause
+		}
+	}
 	return &enginev1.ObjectState{
-		Ref: one.ref.Proto(), State: one.state.state, Message: one.state.message, Generation: one.state.generation,
+		Ref: one.ref.Proto(), State: one.state.state, Message: message, Generation: one.state.generation,
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
@@ -17,58 +19,111 @@ import (
 // objectSelector narrows the watches; membership is the inventory's to say.
 const objectSelector = "app.kubernetes.io/managed-by=Helm"
 
+// pollObjects is how often objects are read that may not be watched.
+const pollObjects = 30 * time.Second
+
 // watchKind watches one kind until the context ends, or says that it cannot.
-func (o *observer) watchKind(ctx context.Context, gvk schema.GroupVersionKind) {
-	mapping, ok := o.mapping(ctx, gvk)
+func (o *observer) watchKind(ctx context.Context, at watchKey) {
+	mapping, ok := o.mapping(ctx, at)
 	if !ok {
 		return
 	}
-	o.model.scope(gvk, mapping.Scope.Name() == meta.RESTScopeNameRoot)
+	root := mapping.Scope.Name() == meta.RESTScopeNameRoot
+	o.model.scope(at, root)
 	if !o.watchable(mapping.Resource) {
-		o.becomeBlind(gvk, false)
+		o.poll(ctx, at)
 		return
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	target := targetOf(mapping, "")
-	decode := decodeState
-	if stateless[gvk.GroupKind()] {
-		target.MetadataOnly, decode = true, decodeMetadata
+	switch o.reflect(ctx, at, mapping) {
+	case enginev1.Fault_NOT_FOUND:
+		// Discovery knew the kind, so it is wrong now.
+		o.at.InvalidateDiscovery()
+		o.becomeBlind(at, true)
+	case enginev1.Fault_FORBIDDEN:
+		if at.namespace == "" && at.name == "" && !root {
+			o.model.narrow(at)
+			return
+		}
+		o.poll(ctx, at)
 	}
-	raw.Reflect(ctx, &raw.ListWatch{
-		Client: o.at.REST(), Target: target, LabelSelector: objectSelector, Decode: decode,
-		Failed: func(err error) {
-			switch e := fault.FromAPI(err); e.Kind {
-			case enginev1.Fault_FORBIDDEN, enginev1.Fault_NOT_FOUND:
-				// Asking again would be polling. Discovery knew the kind, so it is wrong now if that is gone.
-				vanished := e.Kind == enginev1.Fault_NOT_FOUND
-				if vanished {
-					o.at.InvalidateDiscovery()
-				}
-				o.becomeBlind(gvk, vanished)
-				cancel()
-			default:
-				o.model.fail(gvk.String(), e.Proto())
-			}
-		},
-		Worked: func() { o.model.work(gvk.String()) },
-	}, &stateStore{o.model, gvk})
-	o.model.work(gvk.String())
 }
 
+// reflect watches until the context ends, or until it is told that it never will: asking again would be polling.
+func (o *observer) reflect(ctx context.Context, at watchKey, mapping *meta.RESTMapping) enginev1.Fault_Kind {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	list := o.objectList(at, mapping)
+	refused := enginev1.Fault_UNKNOWN
+	list.Failed = func(err error) {
+		switch e := fault.FromAPI(err); e.Kind {
+		case enginev1.Fault_FORBIDDEN, enginev1.Fault_NOT_FOUND:
+			refused = e.Kind
+			cancel()
+		default:
+			o.model.fail(at.source(), e.Proto())
+		}
+	}
+	list.Worked = func() { o.model.work(at.source()) }
+	raw.Reflect(ctx, list, &stateStore{o.model, at})
+	o.model.work(at.source())
+	return refused
+}
+
+// objectList is what a watch asks for: the objects with Helm's label, or the one of that name.
+func (o *observer) objectList(at watchKey, mapping *meta.RESTMapping) *raw.ListWatch {
+	list := &raw.ListWatch{Client: o.at.REST(), Target: targetOf(mapping, at.namespace), LabelSelector: objectSelector}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		list.Target.Namespace = ""
+	}
+	if at.name != "" {
+		list.LabelSelector = ""
+		list.FieldSelector = fields.OneTermEqualSelector("metadata.name", at.name).String()
+	}
+	if stateless[at.GroupKind()] {
+		list.Target.MetadataOnly, list.Decode = true, decodeMetadata
+		return list
+	}
+	list.Decode = func(head raw.Head, data []byte) (runtime.Object, error) {
+		view := viewer{by: o.model.judgeAt(at, objectKey{head.Namespace, head.Name}), foreign: at.name != ""}
+		state, err := view.compute(data)
+		if err != nil {
+			return nil, err
+		}
+		return &stateObject{Head: head, state: state}, nil
+	}
+	return list
+}
+
+// poll reads the objects of a kind that cannot be watched, now and then, and tries to watch it more rarely.
+func (o *observer) poll(ctx context.Context, at watchKey) {
+	o.becomeBlind(at, false)
+	for range pollsPerTry {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pollObjects):
+		}
+		o.model.lookAgain(at)
+	}
+	o.model.again(at)
+}
+
+// source names a watch among those that may fail.
+func (at watchKey) source() string { return at.String() + " " + at.namespace + "/" + at.name }
+
 // mapping finds a kind's resource; it waits while the API server cannot be asked.
-func (o *observer) mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, bool) {
+func (o *observer) mapping(ctx context.Context, at watchKey) (*meta.RESTMapping, bool) {
 	for delay := 200 * time.Millisecond; ; delay = min(2*delay, 5*time.Second) {
-		mapping, err := o.at.Mapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+		mapping, err := o.at.Mapper().RESTMapping(at.GroupKind(), at.Version)
 		switch {
 		case err == nil:
-			o.model.work(gvk.String())
+			o.model.work(at.source())
 			return mapping, true
 		case meta.IsNoMatchError(err):
-			o.becomeBlind(gvk, true)
+			o.becomeBlind(at, true)
 			return nil, false
 		}
-		o.model.fail(gvk.String(), fault.FromAPI(err).Proto())
+		o.model.fail(at.source(), fault.FromAPI(err).Proto())
 		select {
 		case <-ctx.Done():
 			return nil, false
@@ -95,21 +150,21 @@ func (o *observer) watchable(resource schema.GroupVersionResource) bool {
 	return true
 }
 
-func (o *observer) becomeBlind(gvk schema.GroupVersionKind, unknown bool) {
+func (o *observer) becomeBlind(at watchKey, unknown bool) {
 	o.mu.Lock()
-	o.blindAt[gvk] = time.Now()
+	o.blindAt[at] = time.Now()
 	o.mu.Unlock()
 	if unknown {
 		o.watchCRDs()
 	}
-	o.model.blind(gvk, unknown)
+	o.model.blind(at, unknown)
 }
 
 // read gets one object's state. Only a fault that asking again may cure is an error.
-func (o *observer) read(ctx context.Context, gvk schema.GroupVersionKind, key objectKey) (objectState, error) {
-	mapping, err := o.at.Mapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+func (o *observer) read(ctx context.Context, at watchKey, key objectKey) (objectState, error) {
+	mapping, err := o.at.Mapper().RESTMapping(at.GroupKind(), at.Version)
 	if meta.IsNoMatchError(err) {
-		return unknown(fmt.Sprintf("the API server knows no kind %s in %s", gvk.Kind, gvk.GroupVersion())), nil
+		return unknown(fmt.Sprintf("the API server knows no kind %s in %s", at.Kind, at.GroupVersion())), nil
 	}
 	if err != nil {
 		return objectState{}, err
@@ -118,7 +173,8 @@ func (o *observer) read(ctx context.Context, gvk schema.GroupVersionKind, key ob
 		key.namespace = ""
 	}
 	target := targetOf(mapping, key.namespace)
-	target.MetadataOnly = stateless[gvk.GroupKind()]
+	view := viewer{by: o.model.judgeAt(at, key), foreign: at.name != ""}
+	target.MetadataOnly = stateless[at.GroupKind()] && view.by == nil
 	data, err := raw.Get(ctx, o.at.REST(), target, key.name)
 	if err == nil {
 		data, err = raw.Strip(data)
@@ -133,7 +189,7 @@ func (o *observer) read(ctx context.Context, gvk schema.GroupVersionKind, key ob
 			return unknown(e.Message), nil
 		}
 	}
-	calculate := compute
+	calculate := view.compute
 	if target.MetadataOnly {
 		calculate = computeMetadata
 	}

@@ -3,17 +3,24 @@ package server
 import (
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/observe"
 )
 
 // Observe tells of every release record and object of a cluster, until the caller leaves.
-func (s *Server) Observe(request *enginev1.ObserveRequest, stream enginev1.Engine_ObserveServer) error {
+func (s *Server) Observe(stream enginev1.Engine_ObserveServer) error {
 	ctx := stream.Context()
-	at, err := s.Clusters.Get(request.GetCluster())
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	at, err := s.Clusters.Get(first.GetCluster())
 	if err != nil {
 		return fault.ToStatus(ctx, err)
 	}
 	subscription := s.Observers.Subscribe(at)
 	defer subscription.Close()
+	subscription.Attend(first.GetAttend())
+	go listen(stream, subscription)
 	for {
 		batch, err := subscription.Next(ctx)
 		if err != nil {
@@ -22,5 +29,16 @@ func (s *Server) Observe(request *enginev1.ObserveRequest, stream enginev1.Engin
 		if err := stream.Send(batch); err != nil {
 			return err
 		}
+	}
+}
+
+// listen ends with the stream, or when the caller has nothing more to say.
+func listen(stream enginev1.Engine_ObserveServer, subscription *observe.Subscription) {
+	for {
+		request, err := stream.Recv()
+		if err != nil {
+			return
+		}
+		subscription.Attend(request.GetAttend())
 	}
 }

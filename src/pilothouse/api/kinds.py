@@ -76,11 +76,13 @@ _RELEASE_COLUMNS = (
     Column("VERSION", ".spec.forProvider.chart.version"),
     Column("SYNCED", _condition("Synced")),
     Column("READY", _condition("Ready")),
-    Column("OBJECTS", ".status.summary"),
     Column("STATE", ".status.atProvider.state"),
     Column("REVISION", ".status.atProvider.revision", "integer"),
     Column("DESCRIPTION", ".status.atProvider.releaseDescription"),
     _AGE,
+    # Upstream's columns end here.
+    Column("OBJECTS", ".status.summary"),
+    Column("WHY", ".status.conditions[?(@.type=='Ready')].message"),
 )
 _CONFIG_COLUMNS = (_AGE, Column("SECRET-NAME", ".spec.credentials.secretRef.name", priority=1))
 _USAGE_COLUMNS = (

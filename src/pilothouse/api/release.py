@@ -226,6 +226,32 @@ class ConnectionDetail(Wire, frozen=True):
     ] = False
 
 
+class HealthCheck(Wire, frozen=True):
+    """How to judge objects of a kind that do not tell by the usual conditions."""
+
+    api_version: Annotated[str, described("API version of the objects.")]
+    kind: Annotated[str, described("Kind of the objects.")]
+    current: Annotated[
+        str,
+        described(
+            "CEL that is true when an object is as it should be; sees object, metadata, spec, status.",
+            maxLength=4096,
+        ),
+    ] = ""
+    failed: Annotated[
+        str, described("CEL that is true when an object has failed.", maxLength=4096)
+    ] = ""
+
+
+class ExternalObject(Wire, frozen=True):
+    """An object that another controller looks after."""
+
+    api_version: Annotated[str, described("API version of the object.")]
+    kind: Annotated[str, described("Kind of the object.")]
+    name: Annotated[str, described("Name of the object.")]
+    namespace: Annotated[str, described("Its namespace; default: the release's.")] = ""
+
+
 class ReleaseSpec(Wire, frozen=True):
     """What is wanted."""
 
@@ -261,6 +287,22 @@ class ReleaseSpec(Wire, frozen=True):
             },
         ),
     ] = msgspec.field(default_factory=lambda: ["*"])
+    readiness: Annotated[
+        str,
+        described(
+            "What Ready means. Objects: every object is current. Helm: deployed and in sync. "
+            "Default: as the controller is set, which is Objects.",
+            enum=["Objects", "Helm"],
+        ),
+    ] = ""
+    health_checks: Annotated[
+        list[HealthCheck],
+        described("Say in CEL when objects of a kind are current.", maxItems=50),
+    ] = []
+    external_status: Annotated[
+        list[ExternalObject],
+        described("Objects of other controllers whose state is part of this one's.", maxItems=50),
+    ] = []
     rollback_limit: Annotated[
         int | None,
         described(
@@ -288,6 +330,19 @@ class AtProvider(Wire, frozen=True):
     ownership_taken: Annotated[
         bool, described("The deployed revision adopted objects that others had made.")
     ] = False
+
+
+class ResourceState(Wire, frozen=True):
+    """One object and how it is."""
+
+    api_version: Annotated[str, described("API version of the object.")] = ""
+    kind: Annotated[str, described("Kind of the object.")] = ""
+    namespace: Annotated[str, described("Namespace; empty for cluster-scoped objects.")] = ""
+    name: Annotated[str, described("Name of the object.")] = ""
+    state: Annotated[
+        str, described("Current, InProgress, Failed, Terminating, NotFound or Unknown.")
+    ] = ""
+    message: Annotated[str, described("Why it is not current.")] = ""
 
 
 class LastAttempt(Wire, frozen=True):
@@ -324,6 +379,22 @@ class ReleaseStatus(Wire, frozen=True):
         str, described("The newest crossplane.io/reconcile-requested-at that was answered.")
     ] = ""
     summary: Annotated[str, described("How many objects are ready, such as 4/4.")] = ""
+    resources: Annotated[
+        list[ResourceState],
+        described("The release's objects, the worst first; at most 100, summary counts them all."),
+    ] = []
+    external: Annotated[
+        list[ResourceState],
+        described(
+            "Objects of other controllers: those asked for, and autoscalers of its workloads."
+        ),
+    ] = []
+    watch_mode: Annotated[
+        str,
+        described(
+            "How closely the credentials let Pilothouse look: Cluster, Namespace, or Poll (now and then)."
+        ),
+    ] = ""
     last_attempt: Annotated[LastAttempt, described("The newest action.")] = LastAttempt()
     retries: Annotated[int, described("Failed attempts at the current spec.")] = 0
     next_attempt: Annotated[

@@ -34,6 +34,11 @@ import click
     help="How many Helm actions may work at the same time; those that only wait do not count.",
 )
 @click.option(
+    "--readiness",
+    type=click.Choice(["objects", "helm"]),
+    help="What Ready means where a Release does not say: every object is current, or deployed and in sync.",
+)
+@click.option(
     "--abandon-after",
     default="10m",
     show_default=True,
@@ -75,6 +80,7 @@ def controller(
     compat: str | None,
     observe_only: bool,
     take_over: bool,
+    readiness: str | None,
     verbose: bool,
 ) -> None:
     """Run the controller in the foreground until SIGTERM or Ctrl-C."""
@@ -97,6 +103,7 @@ def controller(
         trust_kubeconfigs=(kubeconfig_trust or ("provider" if compat else "strict")) == "provider",
         observe_only=observe_only,
         take_over=take_over,
+        readiness=(readiness or ("helm" if compat else "objects")).capitalize(),
     )
 
     async def run() -> None:

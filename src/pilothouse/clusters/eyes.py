@@ -8,39 +8,59 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import islice
+from heapq import nsmallest
 
+from pilothouse.core.attention import Attention
 from pilothouse.core.desired import ReleaseName
-from pilothouse.core.observed import Health, ObjectRef, Objects, ObjectState, Record
+from pilothouse.core.observed import (
+    LISTED_MOST,
+    Health,
+    ObjectRef,
+    Objects,
+    ObjectState,
+    Record,
+    worst_first,
+)
 from pilothouse.core.outcome import Fault, Outcome
-from pilothouse.ports import ObjectsChange, RecordChange, Sighting
+from pilothouse.ports import NamespaceSight, ObjectsChange, RecordChange, Sighting
 
 # Uids of records we saw go, so that a late sight does not bring them back.
 REMEMBERED_REMOVALS = 10_000
-MOST_TROUBLED = 20
 
 
 class _Members:
-    """The objects of one revision; those that are not current apart, so that a change costs O(1)."""
+    """The objects of one revision; those that are not current apart, so that a change costs little."""
 
-    __slots__ = ("all", "revision", "troubled")
+    __slots__ = ("calm", "external", "revision", "token", "total", "troubled", "watch")
 
-    def __init__(self, revision: int) -> None:
-        self.revision = revision
-        self.all: set[ObjectRef] = set()
+    def __init__(self, change: ObjectsChange) -> None:
+        self.revision, self.token, self.watch = change.revision, change.token, change.watch
+        self.external = tuple(sorted(change.external, key=worst_first))
+        # Enough current ones to fill a status, in order; which object is in it never changes.
+        everything = {state.ref: state for state in change.states}
+        self.total = len(everything)
+        self.calm = nsmallest(
+            LISTED_MOST,
+            (replace(state, health=Health.CURRENT, message="") for state in everything.values()),
+            key=worst_first,
+        )
         self.troubled: dict[ObjectRef, ObjectState] = {}
+        for state in everything.values():
+            self.put(state)
 
     def put(self, state: ObjectState) -> None:
-        self.all.add(state.ref)
         if state.health is Health.CURRENT:
             self.troubled.pop(state.ref, None)
         else:
             self.troubled[state.ref] = state
 
     def summary(self) -> Objects:
-        total = len(self.all)
-        named = tuple(islice(self.troubled.values(), MOST_TROUBLED))
-        return Objects(self.revision, total, total - len(self.troubled), named)
+        listed = nsmallest(LISTED_MOST, self.troubled.values(), key=worst_first)
+        if len(listed) < LISTED_MOST:
+            calm = [one for one in self.calm if one.ref not in self.troubled]
+            listed += calm[: LISTED_MOST - len(listed)]
+        current = self.total - len(self.troubled)
+        return Objects(self.revision, self.total, current, tuple(listed), self.external, self.watch)
 
 
 class Eyes:
@@ -54,8 +74,39 @@ class Eyes:
         self._summaries: dict[ReleaseName, Objects] = {}
         self._removed: deque[str] = deque(maxlen=REMEMBERED_REMOVALS)
         self._removed_set: set[str] = set()
+        self._attentions: dict[ReleaseName, Attention] = {}
+        # Where records are seen by namespace only.
+        self._spaces: dict[str, NamespaceSight] = {}
         self.synced = False
         self.fault: Fault | None = None
+
+    def attend(self, attention: Attention) -> bool:
+        """Note how a release is to be looked at; whether that is news."""
+        news = self._attentions.get(attention.release) != attention
+        self._attentions[attention.release] = attention
+        return news
+
+    def disregard(self, release: ReleaseName) -> bool:
+        """Look after a release no longer; whether that is news."""
+        return self._attentions.pop(release, None) is not None
+
+    def attended(self) -> tuple[Attention, ...]:
+        """Return how every release is to be looked at."""
+        return tuple(self._attentions.values())
+
+    def attention(self, release: ReleaseName) -> Attention | None:
+        """Return how a release is looked at."""
+        return self._attentions.get(release)
+
+    def sees(self, release: ReleaseName) -> bool:
+        """Whether every record of a release is known; a fault is for the caller to look at."""
+        space = self._spaces.get(release.namespace)
+        return self.synced or bool(space and space.synced)
+
+    def fault_of(self, release: ReleaseName) -> Fault | None:
+        """Return what keeps the eyes from seeing a release's records."""
+        space = self._spaces.get(release.namespace)
+        return self.fault or (space.fault if space else None)
 
     def newest(self, release: ReleaseName) -> Record | None:
         """Return the newest revision of a release."""
@@ -73,7 +124,10 @@ class Eyes:
         return revisions[max(good)] if good else None
 
     def objects_of(self, release: ReleaseName) -> Objects | None:
-        """Return how a release's objects are."""
+        """Return how a release's objects are, if they were looked at the way it now asks for."""
+        members, asked = self._members.get(release), self._attentions.get(release)
+        if members and members.token != (asked.token if asked else ""):
+            return None
         return self._summaries.get(release)
 
     def blind(self) -> None:
@@ -82,6 +136,7 @@ class Eyes:
         self._records.clear()
         self._members.clear()
         self._summaries.clear()
+        self._spaces.clear()
 
     def take(self, sighting: Sighting) -> None:
         """Take in what the engine saw."""
@@ -97,6 +152,13 @@ class Eyes:
             self._take_record(record)
         for objects in sighting.objects:
             self._take_objects(objects)
+        for space in sighting.namespaces:
+            self._spaces[space.namespace] = space
+        if sighting.namespaces:
+            seen = {space.namespace for space in sighting.namespaces}
+            for release in self._attentions:
+                if release.namespace in seen:
+                    self._wake(release)
         if sighting.records_synced and not self.synced:
             self.synced, self.fault = True, None
             self._wake_all()
@@ -150,14 +212,16 @@ class Eyes:
 
     def _take_objects(self, change: ObjectsChange) -> None:
         members = self._members.get(change.release)
-        if change.complete or members is None or members.revision != change.revision:
-            if not change.complete:
-                return  # a change of a revision that is no longer, or not yet, looked at
-            members = self._members[change.release] = _Members(change.revision)
-        for state in change.states:
-            members.put(state)
+        token = members.token if members else ""
+        if change.complete:
+            members = self._members[change.release] = _Members(change)
+        elif members is None or members.revision != change.revision:
+            return  # a change of a revision that is no longer, or not yet, looked at
+        else:
+            for state in change.states:
+                members.put(state)
         summary = members.summary()
-        if summary != self._summaries.get(change.release):
+        if summary != self._summaries.get(change.release) or token != members.token:
             self._summaries[change.release] = summary
             self._wake(change.release)
 

@@ -1,7 +1,7 @@
 """Every cluster that releases go to: one client and one pair of eyes per distinct credentials."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -16,8 +16,9 @@ from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.credentials import CredentialReader
 from pilothouse.clusters.eyes import Eyes
 from pilothouse.clusters.objects import Objects
+from pilothouse.core.attention import Attention
 from pilothouse.core.desired import ChartAsk, ReleaseName
-from pilothouse.core.observed import Decoded, Record
+from pilothouse.core.observed import Decoded, Record, WatchMode
 from pilothouse.core.observed import Objects as ObservedObjects
 from pilothouse.core.outcome import Outcome
 from pilothouse.engine.client import EngineClient, as_error
@@ -29,11 +30,12 @@ from pilothouse.errors import (
     PilothouseError,
 )
 from pilothouse.faults import FaultKind
-from pilothouse.ports import Credentials, Order, Progress, ResolvedChart
+from pilothouse.ports import Credentials, Order, Progress, ResolvedChart, Sighting
 
 log = structlog.get_logger(__name__)
 
 REOPEN_SECONDS = 1.0
+NEWS_AT_ONCE = 500
 WakeRelease = Callable[[str, ReleaseName], None]
 
 
@@ -55,6 +57,8 @@ class ClusterTarget:
             lambda release: wake(self.id, release),
             lambda: wake_all(self.id),
         )
+        self._heed: asyncio.Queue[Attention | ReleaseName] = asyncio.Queue()
+        self._mode = WatchMode.CLUSTER
 
     @property
     def id(self) -> str:
@@ -75,11 +79,28 @@ class ClusterTarget:
                 self._identity = self.id
         return self._identity
 
-    def sees(self) -> bool:
-        """Whether every record is known; raises what keeps the eyes shut."""
-        if self._eyes.fault:
-            raise as_error(self._eyes.fault)
-        return self._eyes.synced
+    async def attend(self, attention: Attention) -> None:
+        """Look after a release from now on, this way."""
+        held = self._eyes.attention(attention.release)
+        if held == attention:
+            return
+        expressions = [found for check in attention.checks for found in check.expressions()]
+        if expressions:
+            await self._engine.check_expressions(expressions)
+        if self._eyes.attend(attention):
+            self._heed.put_nowait(attention)
+
+    def disregard(self, release: ReleaseName) -> None:
+        """Look after a release no longer."""
+        if self._eyes.disregard(release):
+            self._heed.put_nowait(release)
+
+    def sees(self, release: ReleaseName) -> bool:
+        """Whether every record of a release is known; raises what keeps the eyes shut."""
+        fault = self._eyes.fault_of(release)
+        if fault:
+            raise as_error(fault)
+        return self._eyes.sees(release)
 
     def record(self, release: ReleaseName) -> Record | None:
         """Return the newest revision."""
@@ -119,15 +140,33 @@ class ClusterTarget:
         """Keep the eyes open for ever, across engines."""
         while True:
             try:
-                async with aclosing(self._engine.observe(self._at)) as sightings:
+                # An engine knows nothing at first, so it is told everything.
+                self._heed = asyncio.Queue()
+                for attention in self._eyes.attended():
+                    self._heed.put_nowait(attention)
+                async with aclosing(self._engine.observe(self._at, self._news)) as sightings:
                     async for sighting in sightings:
                         self._eyes.take(sighting)
+                        self._tell_mode(sighting)
             except EngineLost:
                 log.info("eyes re-open", cluster=self.id)
             except PilothouseError as error:
                 log.warning("cannot observe", cluster=self.id, error=error.message)
                 await asyncio.sleep(REOPEN_SECONDS)
             self._eyes.blind()
+
+    async def _news(self) -> Sequence[Attention | ReleaseName]:
+        """Wait for changes of what is looked after."""
+        news = [await self._heed.get()]
+        while not self._heed.empty() and len(news) < NEWS_AT_ONCE:
+            news.append(self._heed.get_nowait())
+        return news
+
+    def _tell_mode(self, sighting: Sighting) -> None:
+        for change in sighting.objects:
+            if change.complete and change.watch != self._mode:
+                self._mode = change.watch
+                log.info("watch mode", cluster=self.id, mode=str(self._mode))
 
 
 class Fleet:
@@ -162,6 +201,12 @@ class Fleet:
     async def reach(self, release: Release) -> ClusterTarget:
         """Return the cluster of a Release."""
         return await self.reach_config(self._config_name(release))
+
+    def disregard(self, target: str, release: ReleaseName) -> None:
+        """Nobody looks after that release any more."""
+        held = self._targets.get(target)
+        if held:
+            held[0].disregard(release)
 
     def _config_name(self, release: Release) -> str:
         selector = release.spec.provider_selector

@@ -20,7 +20,8 @@ from pilothouse.api.release import (
 from pilothouse.core.conditions import READY, SYNCED, condition, find, merge, moment, timestamp
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
-from pilothouse.core.observed import FAILED, Decoded, Objects, Observed, Record
+from pilothouse.core.details import objects_of, with_objects
+from pilothouse.core.observed import FAILED, Decoded, Observed, Record
 from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice, Outcome
 from pilothouse.core.plan import (
     Action,
@@ -221,6 +222,10 @@ def conclude_quiet(
 ) -> ReleaseStatus:
     """Return the status when nothing is to be done."""
     status = release.status
+    running = observed.running
+    if running is None or running.waiting:
+        # While objects are being written their states are yesterday's news, and a write each.
+        status = with_objects(status, observed, desired.secrets)
     if isinstance(plan, Stop):
         said = redact(plan.reason, desired.secrets)
         stopped = (
@@ -251,7 +256,6 @@ def conclude_quiet(
     deployed = state.name in {StateName.IN_SYNC, StateName.UNREADY}
     if not deployed:
         return status
-    objects = _objects_of(observed)
     if observed.record and observed.record.digest == desired.digest:
         # Also after the status was lost: the digest tells that all of this is deployed.
         status = _as_deployed(status, desired)
@@ -260,12 +264,11 @@ def conclude_quiet(
         conditions=_conditions(
             release,
             _synced(release, now, true=True, reason="ReconcileSuccess", message=""),
-            _deployed_ready(release, state, objects, now),
+            _deployed_ready(release, desired, state, observed, now),
         ),
         observed_generation=release.metadata.generation,
         at_provider=_at_provider(status, observed.record, observed.decoded),
         synced=True,
-        summary=objects.summary if objects else status.summary,
         retries=0,
         failed=0,
         next_attempt=None,
@@ -275,10 +278,10 @@ def conclude_quiet(
 
 
 def _deployed_ready(
-    release: Release, state: State, objects: Objects | None, now: datetime
+    release: Release, desired: Desired, state: State, observed: Observed, now: datetime
 ) -> Condition:
     generation = release.metadata.generation
-    if objects is None:
+    if desired.by_objects and objects_of(observed) is None:
         held = find(release.status.conditions, READY)
         # Not looked at yet (after a restart, say): what was true for this spec is still the best answer.
         if held and held.observed_generation == generation and held.reason == "Available":
@@ -292,12 +295,8 @@ def _deployed_ready(
         )
     if state.name is StateName.IN_SYNC:
         return _ready(release, now, true=True, reason="Available", message="")
-    return _ready(release, now, true=False, reason="Unavailable", message=state.reason)
-
-
-def _objects_of(observed: Observed) -> Objects | None:
-    record, objects = observed.record, observed.objects
-    return objects if objects and record and objects.revision == record.revision else None
+    said = redact(state.reason, desired.secrets)
+    return _ready(release, now, true=False, reason="Unavailable", message=said)
 
 
 def _failed(

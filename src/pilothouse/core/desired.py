@@ -82,6 +82,16 @@ NOTHING_REFERRED_TO = Sources()
 
 
 @dataclass(frozen=True, slots=True)
+class Defaults:
+    """What the operator set for the fields a Release leaves open."""
+
+    readiness: str = "Objects"
+
+
+NO_DEFAULTS = Defaults()
+
+
+@dataclass(frozen=True, slots=True)
 class Desired:
     """What is wanted of one Helm release."""
 
@@ -101,6 +111,8 @@ class Desired:
     max_history: int = 20
     rollback_limit: int | None = None
     policies: Policies = field(default_factory=Policies)
+    # Ready means that every object is current; otherwise, that the release is deployed and in sync.
+    by_objects: bool = True
     patches: tuple[bytes, ...] = field(default=(), repr=False)
     patches_sha: str = ""
     patch_annotations: tuple[tuple[str, str], ...] = ()
@@ -108,7 +120,9 @@ class Desired:
     secrets: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
 
-def desired(release: Release, sources: Sources = NOTHING_REFERRED_TO) -> Desired:
+def desired(
+    release: Release, sources: Sources = NOTHING_REFERRED_TO, defaults: Defaults = NO_DEFAULTS
+) -> Desired:
     """Read a Release. Raises ValueError, naming the field, for what the schema could not refuse."""
     wanted = release.spec.for_provider
     values = sources.values if sources.values is not None else wanted.values or {}
@@ -157,6 +171,7 @@ def desired(release: Release, sources: Sources = NOTHING_REFERRED_TO) -> Desired
         max_history=max(wanted.max_history, 0),
         rollback_limit=release.spec.rollback_limit,
         policies=policies_of(release),
+        by_objects=(release.spec.readiness or defaults.readiness) == "Objects",
         patches=sources.patches,
         patches_sha=sources.patches_sha,
         patch_annotations=sources.patch_annotations,

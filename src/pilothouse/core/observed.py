@@ -62,6 +62,16 @@ class Health(StrEnum):
     NOT_FOUND = "NotFound"
 
 
+class WatchMode(StrEnum):
+    """How closely the credentials let the eyes look."""
+
+    CLUSTER = "Cluster"
+    NAMESPACE = "Namespace"
+    POLL = "Poll"
+
+
+# How many objects a status names; the rest is only counted.
+LISTED_MOST = 100
 # Worst first: the order in which a person wants to hear of them.
 _WORST_FIRST = {
     Health.FAILED: 0,
@@ -95,19 +105,30 @@ class ObjectState:
     message: str = ""
 
 
+def worst_first(state: ObjectState) -> tuple[int, str, str, str]:
+    """Return what sorts objects in the order in which a person wants to hear of them."""
+    ref = state.ref
+    return (_WORST_FIRST[state.health], ref.kind, ref.namespace, ref.name)
+
+
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """The objects of one revision, counted; only those that are not current are kept by name."""
+    """The objects of one revision, counted; at most LISTED_MOST are named, the worst first."""
 
     revision: int
     total: int
     current: int
-    troubled: tuple[ObjectState, ...] = ()
+    listed: tuple[ObjectState, ...] = ()
+    # Objects of other controllers that are part of the release's state.
+    external: tuple[ObjectState, ...] = ()
+    watch: WatchMode = WatchMode.CLUSTER
 
     @property
     def ready(self) -> bool:
-        """Whether every object is current."""
-        return self.current == self.total
+        """Whether every object is current, those of others included."""
+        return self.current == self.total and all(
+            one.health is Health.CURRENT for one in self.external
+        )
 
     @property
     def summary(self) -> str:
@@ -115,12 +136,11 @@ class Objects:
         return f"{self.current}/{self.total}"
 
     def worst(self) -> ObjectState | None:
-        """Return the object a person wants to hear of first."""
-        return min(
-            self.troubled,
-            key=lambda one: (_WORST_FIRST[one.health], str(one.ref)),
-            default=None,
-        )
+        """Return the object a person wants to hear of first, if one is not current."""
+        troubled = [
+            one for one in (*self.listed, *self.external) if one.health is not Health.CURRENT
+        ]
+        return min(troubled, key=worst_first, default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,12 +64,12 @@ def classify(desired: Desired, observed: Observed, now: datetime) -> State:
     if record.status in {"uninstalling", "uninstalled"}:
         return State(StateName.STALE, f"an uninstall left revision {record.revision} behind")
     if not desired.policies.update and record.status == DEPLOYED:
-        return _same_digest(record, observed)
+        return _same_digest(desired, record, observed)
     if not record.digest:
         return _unmanaged(desired, record, observed)
     if record.digest != desired.digest:
         return State(StateName.OUT_OF_SYNC, _why(desired, record, observed))
-    return _same_digest(record, observed)
+    return _same_digest(desired, record, observed)
 
 
 def _pending(record: Record, observed: Observed, now: datetime) -> State:
@@ -104,7 +104,7 @@ def _unmanaged(desired: Desired, record: Record, observed: Observed) -> State:
     difference = _difference(desired, decoded, observed)
     if difference:
         return State(StateName.OUT_OF_SYNC, difference)
-    return _same_digest(record, observed)
+    return _same_digest(desired, record, observed)
 
 
 def _why(desired: Desired, record: Record, observed: Observed) -> str:
@@ -140,13 +140,13 @@ def _difference(desired: Desired, decoded: Decoded, observed: Observed) -> str:
     return "kustomize added" if desired.kustomization else ""
 
 
-def _same_digest(record: Record, observed: Observed) -> State:
+def _same_digest(desired: Desired, record: Record, observed: Observed) -> State:
     if record.status == FAILED:
         return State(StateName.FAILED, record.description or f"revision {record.revision} failed")
     if record.status != DEPLOYED:
         return State(StateName.OUT_OF_SYNC, f"revision {record.revision} is {record.status}")
     objects = observed.objects
-    if objects is None or objects.revision != record.revision:
+    if objects is None or objects.revision != record.revision or not desired.by_objects:
         return State(StateName.IN_SYNC, "deployed")
     worst = objects.worst()
     if objects.ready or worst is None:

@@ -5,7 +5,7 @@ the handle for the living engine is looked up, or asked for, here.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ import grpc
 import msgspec
 
 from pilothouse.api.kinds import Kind
+from pilothouse.core.attention import Attention
 from pilothouse.core.desired import ChartAsk, ReleaseName
 from pilothouse.core.observed import Decoded
 from pilothouse.core.outcome import Fault, Outcome
@@ -217,12 +218,42 @@ class EngineClient:
             async for batch in batches:
                 yield codec.watch_batch(batch)
 
-    async def observe(self, at: Credentials) -> AsyncGenerator[Sighting, None]:
-        """Watch every release of a cluster and their objects."""
-        request = pb.ObserveRequest(cluster=await self.connect(at))
-        async with aclosing(self._stream("Observe", request, pb.ObserveBatch)) as batches:
-            async for batch in batches:
-                yield codec.sighting(batch)
+    async def observe(
+        self, at: Credentials, news: Callable[[], Awaitable[Sequence[Attention | ReleaseName]]]
+    ) -> AsyncGenerator[Sighting, None]:
+        """Watch every release of a cluster and their objects.
+
+        `news` is asked again and again how to look at them; a bare name is looked after no longer.
+        """
+        first = pb.ObserveRequest(cluster=await self.connect(at))
+
+        async def requests() -> AsyncGenerator[pb.ObserveRequest, None]:
+            yield first
+            while True:
+                yield pb.ObserveRequest(attend=[_attention(one) for one in await news()])
+
+        living = await self._living()
+        with _our_errors("Observe"):
+            call = living.channel.stream_stream(
+                _SERVICE + "Observe",
+                request_serializer=pb.ObserveRequest.SerializeToString,
+                response_deserializer=pb.ObserveBatch.FromString,
+            )(requests())
+            try:
+                async for batch in call:
+                    yield codec.sighting(batch)
+            finally:
+                call.cancel()
+
+    async def check_expressions(self, expressions: Sequence[tuple[str, str]]) -> None:
+        """Refuse what is not CEL; raises InvalidInput, naming the field it is in."""
+        request = pb.CheckExpressionsRequest(
+            expressions=[
+                pb.CheckExpressionsRequest.Expression(origin=origin, text=text)
+                for origin, text in expressions
+            ]
+        )
+        await self._unary("CheckExpressions", request, pb.CheckExpressionsReply)
 
     async def run(self, at: Credentials, order: Order) -> AsyncGenerator[Progress | Outcome, None]:
         """Do an action. Leaving early ends its waits, never an apply under way."""
@@ -270,6 +301,12 @@ class EngineClient:
             self._handles.clear()
             self._calls.clear()
         return living
+
+
+def _attention(one: Attention | ReleaseName) -> pb.Attention:
+    if isinstance(one, ReleaseName):
+        return pb.Attention(namespace=one.namespace, name=one.name, gone=True)
+    return codec.attention(one)
 
 
 def _document(document: Document) -> pb.ComposeRequest.Document:

@@ -8,14 +8,16 @@ from typing import Any
 import msgspec
 
 from pilothouse.api.kinds import Kind
+from pilothouse.core.attention import Attention
 from pilothouse.core.desired import ChartAsk, ReleaseName
-from pilothouse.core.observed import Health, ObjectRef, ObjectState, Record
+from pilothouse.core.observed import Health, ObjectRef, ObjectState, Record, WatchMode
 from pilothouse.core.outcome import Fault, Outcome
 from pilothouse.core.plan import Action, Install, Rollback, Uninstall, Unlock, Upgrade
 from pilothouse.engine.v1 import engine_pb2 as pb
 from pilothouse.faults import FaultKind
 from pilothouse.ports import (
     Credentials,
+    NamespaceSight,
     ObjectsChange,
     Order,
     Progress,
@@ -31,6 +33,11 @@ _HEALTH: Mapping[int, Health] = {
     pb.ObjectState.FAILED: Health.FAILED,
     pb.ObjectState.TERMINATING: Health.TERMINATING,
     pb.ObjectState.NOT_FOUND: Health.NOT_FOUND,
+}
+_WATCH: Mapping[int, WatchMode] = {
+    pb.CLUSTER: WatchMode.CLUSTER,
+    pb.NAMESPACE: WatchMode.NAMESPACE,
+    pb.POLL: WatchMode.POLL,
 }
 _FAULT_KIND: Mapping[int, FaultKind] = {
     number: FaultKind[name] for name, number in pb.Fault.Kind.items()
@@ -122,6 +129,37 @@ def sighting(batch: pb.ObserveBatch) -> Sighting:
         records_synced=batch.records_synced,
         fault=fault(batch.fault) if batch.HasField("fault") else None,
         recovered=batch.recovered,
+        namespaces=tuple(
+            NamespaceSight(
+                one.namespace, one.synced, fault(one.fault) if one.HasField("fault") else None
+            )
+            for one in batch.namespaces
+        ),
+    )
+
+
+def attention(said: Attention) -> pb.Attention:
+    """Say how a release is to be looked at."""
+    return pb.Attention(
+        namespace=said.release.namespace,
+        name=said.release.name,
+        health_checks=[
+            pb.HealthCheck(
+                origin=one.origin,
+                api_version=one.api_version,
+                kind=one.kind,
+                current=one.current,
+                failed=one.failed,
+            )
+            for one in said.checks
+        ],
+        external=[
+            pb.Ref(
+                api_version=one.api_version, kind=one.kind, namespace=one.namespace, name=one.name
+            )
+            for one in said.external
+        ],
+        token=said.token,
     )
 
 
@@ -130,14 +168,18 @@ def _objects(message: pb.ReleaseObjects) -> ObjectsChange:
         release=ReleaseName(message.namespace, message.name),
         revision=message.revision,
         complete=message.complete,
-        states=tuple(
-            ObjectState(
-                ObjectRef(one.ref.api_version, one.ref.kind, one.ref.namespace, one.ref.name),
-                _HEALTH.get(one.state, Health.UNKNOWN),
-                one.message,
-            )
-            for one in message.states
-        ),
+        states=tuple(_state(one) for one in message.states),
+        external=tuple(_state(one) for one in message.external),
+        watch=_WATCH.get(message.watch, WatchMode.CLUSTER),
+        token=message.token,
+    )
+
+
+def _state(one: pb.ObjectState) -> ObjectState:
+    return ObjectState(
+        ObjectRef(one.ref.api_version, one.ref.kind, one.ref.namespace, one.ref.name),
+        _HEALTH.get(one.state, Health.UNKNOWN),
+        one.message,
     )
 
 

@@ -123,6 +123,7 @@ class Controller:
                 actions=actions,
                 claims=self._claims,
                 rivals=self._rivals,
+                defaults=self._settings.defaults,
             )
             reconciler = Reconciler(
                 surveyor=surveyor,

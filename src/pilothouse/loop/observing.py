@@ -53,7 +53,7 @@ class Lookout:
     async def _judge(self, key: Key, release: Release) -> Verdict | None:
         wanted = await self._surveyor.wanted(key, release)
         target = await self._surveyor.reach(key, release, wanted)
-        if not target.sees():
+        if not target.sees(wanted.release):
             return None  # the cluster's first sight wakes this key
         if needs_version(wanted) and not wanted.absent:
             version = await self._surveyor.deployed_version(key, wanted, target)

@@ -44,6 +44,7 @@ from pilothouse.core.state import State, StateName, classify
 from pilothouse.errors import AlreadyExists, Conflict, EngineLost, Missing, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.loop.actions import Actions
+from pilothouse.loop.calm import Calm
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.connection import gather
 from pilothouse.loop.departures import Departures, abandoned
@@ -76,12 +77,14 @@ class Reconciler:
         self._queue = queue
         self._clock = clock
         self._departures = Departures(committer, clock, abandon_after)
+        self._calm = Calm(queue, clock)
         self._let_go: dict[Key, str] = {}
 
     def forget(self, key: Key) -> None:
         """The object is gone."""
         self._let_go.pop(key, None)
         self._departures.forget(key)
+        self._calm.forget(key)
         self._surveyor.forget(key)
         self._queue.forget_timer(key)
 
@@ -126,7 +129,7 @@ class Reconciler:
 
     async def _step(self, key: Key, release: Release, wanted: Desired) -> Plan:
         target = await self._surveyor.reach(key, release, wanted)
-        if not target.sees():
+        if not target.sees(wanted.release):
             return Wait("looking at the cluster")
         self._departures.forget(key)
         if needs_version(wanted) and not wanted.absent and not wanted.paused:
@@ -197,7 +200,8 @@ class Reconciler:
                     await self._connect(key, release, wanted, target, observed)
                 now = self._clock.now()
                 status = conclude_quiet(release, wanted, observed, state, plan, now)
-                await self._writer.status(release, status)
+                if not self._calm.holds(key, release.status, status):
+                    await self._writer.status(release, status)
             case CreateNamespace(name=name):
                 await create_namespace(target.objects, name)
                 self._surveyor.memory(key).namespace_missing = False

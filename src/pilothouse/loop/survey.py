@@ -4,7 +4,8 @@ import msgspec
 
 from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
-from pilothouse.core.desired import Desired, Sources, desired
+from pilothouse.core.attention import attention_to
+from pilothouse.core.desired import Defaults, Desired, ReleaseName, Sources, desired
 from pilothouse.core.observed import Decoded, Observed
 from pilothouse.errors import PilothouseError
 from pilothouse.loop.actions import Actions
@@ -40,6 +41,7 @@ class Surveyor:
         actions: Actions,
         claims: Claims,
         rivals: Rivals,
+        defaults: Defaults,
     ) -> None:
         self._releases = releases
         self._targets = targets
@@ -48,6 +50,7 @@ class Surveyor:
         self._actions = actions
         self._claims = claims
         self._rivals = rivals
+        self._defaults = defaults
         self._memory: dict[Key, Memory] = {}
 
     def memory(self, key: Key) -> Memory:
@@ -57,14 +60,14 @@ class Surveyor:
     def forget(self, key: Key) -> None:
         """The object is gone."""
         self._memory.pop(key, None)
-        self._claims.drop(key)
+        self._let_be(self._claims.drop(key))
         self._sources.forget(key)
 
     async def wanted(self, key: Key, release: Release) -> Desired:
         """Return what is asked; a deletion asks nothing of its references."""
         if release.metadata.deletion_timestamp:
-            return desired(release, Sources(values={}))
-        return desired(release, await self._sources.resolve(key, release))
+            return desired(release, Sources(values={}), self._defaults)
+        return desired(release, await self._sources.resolve(key, release), self._defaults)
 
     async def wanted_with(self, key: Key, release: Release, version: str) -> Desired:
         """Return what is asked as if that version were deployed already."""
@@ -73,10 +76,16 @@ class Surveyor:
         return await self.wanted(key, msgspec.structs.replace(release, status=status))
 
     async def reach(self, key: Key, release: Release, wanted: Desired) -> Target:
-        """Return the cluster of a Release, and be woken by what happens there."""
+        """Return the cluster of a Release; its eyes look after the release from now on."""
         target = await self._targets.reach(release)
-        self._claims.put(key, target.id, wanted.release)
+        self._let_be(self._claims.put(key, target.id, wanted.release))
+        await target.attend(attention_to(release, wanted))
         return target
+
+    def _let_be(self, claim: tuple[str, ReleaseName] | None) -> None:
+        """What a Release stood for is looked after no longer, unless by another."""
+        if claim and not self._claims.of_release(*claim):
+            self._targets.disregard(*claim)
 
     async def observe(
         self, key: Key, release: Release, wanted: Desired, target: Target

@@ -14,26 +14,28 @@ class Claims:
         self._by_target: dict[str, set[Key]] = defaultdict(set)
         self._held: dict[Key, tuple[str, ReleaseName]] = {}
 
-    def put(self, key: Key, target: str, release: ReleaseName) -> None:
-        """Note what a Release stands for now."""
+    def put(self, key: Key, target: str, release: ReleaseName) -> tuple[str, ReleaseName] | None:
+        """Note what a Release stands for now; return what it stood for, if that is another."""
         claim = (target, release)
         if self._held.get(key) == claim:
-            return
-        self.drop(key)
+            return None
+        before = self.drop(key)
         self._held[key] = claim
         self._by_release[claim].add(key)
         self._by_target[target].add(key)
+        return before
 
-    def drop(self, key: Key) -> None:
-        """Forget a Release."""
+    def drop(self, key: Key) -> tuple[str, ReleaseName] | None:
+        """Forget a Release; return what it stood for."""
         claim = self._held.pop(key, None)
         if claim is None:
-            return
+            return None
         for index, entry in ((self._by_release, claim), (self._by_target, claim[0])):
             keys = index[entry]  # type: ignore[index] # two dicts, each with its own kind of entry
             keys.discard(key)
             if not keys:
                 del index[entry]  # type: ignore[arg-type] # as above
+        return claim
 
     def of_release(self, target: str, release: ReleaseName) -> set[Key]:
         """Return the Releases that stand for one Helm release."""

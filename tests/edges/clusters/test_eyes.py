@@ -5,11 +5,12 @@ from hypothesis import strategies as st
 from make import record
 
 from pilothouse.clusters.eyes import Eyes
+from pilothouse.core.attention import Attention
 from pilothouse.core.desired import ReleaseName
 from pilothouse.core.observed import Health, ObjectRef, ObjectState
 from pilothouse.core.outcome import Fault, Outcome
 from pilothouse.faults import FaultKind
-from pilothouse.ports import ObjectsChange, RecordChange, Sighting
+from pilothouse.ports import NamespaceSight, ObjectsChange, RecordChange, Sighting
 
 SHOP = ReleaseName("web", "shop")
 
@@ -87,6 +88,66 @@ def test_objects_are_counted_by_change() -> None:
     assert eyes.objects_of(SHOP) == objects, (
         "a change of a revision nobody told of whole is not used"
     )
+
+
+def test_the_worst_objects_come_first_and_at_most_a_hundred() -> None:
+    eyes = Watched()
+    many = tuple(state(f"pod-{number:03}", Health.CURRENT) for number in range(150))
+    eyes.take(Sighting(objects=(ObjectsChange(SHOP, 1, complete=True, states=many),)))
+    worse = (
+        state("pod-149", Health.IN_PROGRESS),
+        state("pod-120", Health.FAILED),
+        state("pod-003", Health.IN_PROGRESS),
+    )
+    eyes.take(Sighting(objects=(ObjectsChange(SHOP, 1, complete=False, states=worse),)))
+    seen = eyes.objects_of(SHOP)
+    assert seen
+    assert seen.summary == "147/150"
+    names = [one.ref.name for one in seen.listed]
+    assert names[:5] == ["pod-120", "pod-003", "pod-149", "pod-000", "pod-001"]
+    assert len(names) == len(set(names)) == 100
+
+
+def test_where_namespaces_are_seen_one_by_one_each_speaks_for_itself() -> None:
+    eyes = Watched()
+    other = ReleaseName("elsewhere", "shop")
+    eyes.attend(Attention(SHOP))
+    eyes.attend(Attention(other))
+    assert not eyes.sees(SHOP)
+    eyes.take(Sighting(namespaces=(NamespaceSight("web", synced=True),)))
+    assert eyes.sees(SHOP)
+    assert not eyes.sees(other)
+    assert eyes.woken == [SHOP]
+    refused = Fault(FaultKind.FORBIDDEN, "may not")
+    eyes.take(Sighting(namespaces=(NamespaceSight("elsewhere", synced=False, fault=refused),)))
+    assert eyes.fault_of(other) == refused
+    assert eyes.fault_of(SHOP) is None
+    eyes.take(Sighting(reset=True))
+    assert not eyes.sees(SHOP)
+
+
+def test_objects_that_were_looked_at_otherwise_do_not_count() -> None:
+    eyes = Watched()
+    asked = Attention(SHOP, external=(ObjectRef("v1", "Pod", "web", "other"),))
+    seen = (state("a", Health.CURRENT),)
+    eyes.attend(asked)
+    eyes.take(Sighting(objects=(ObjectsChange(SHOP, 1, complete=True, states=seen),)))
+    assert eyes.objects_of(SHOP) is None
+    eyes.woken.clear()
+    external = (state("other", Health.IN_PROGRESS),)
+    change = ObjectsChange(
+        SHOP, 1, complete=True, states=seen, external=external, token=asked.token
+    )
+    eyes.take(Sighting(objects=(change,)))
+    objects = eyes.objects_of(SHOP)
+    assert objects
+    assert objects.summary == "1/1"
+    assert not objects.ready, "objects of others count"
+    assert objects.worst() == external[0]
+    assert eyes.woken == [SHOP]
+    eyes.disregard(SHOP)
+    eyes.attend(Attention(SHOP))
+    assert eyes.objects_of(SHOP) is None
 
 
 def test_nothing_new_wakes_nobody() -> None:

@@ -7,6 +7,15 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class WatchMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CLUSTER: _ClassVar[WatchMode]
+    NAMESPACE: _ClassVar[WatchMode]
+    POLL: _ClassVar[WatchMode]
+CLUSTER: WatchMode
+NAMESPACE: WatchMode
+POLL: WatchMode
+
 class Fault(_message.Message):
     __slots__ = ("kind", "message", "http_status")
     class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
@@ -527,22 +536,81 @@ class Progress(_message.Message):
     def __init__(self, phase: _Optional[_Union[Progress.Phase, str]] = ..., message: _Optional[str] = ...) -> None: ...
 
 class Outcome(_message.Message):
-    __slots__ = ("record", "fault", "inventory", "notes")
+    __slots__ = ("record", "fault", "inventory", "notes", "logs")
     RECORD_FIELD_NUMBER: _ClassVar[int]
     FAULT_FIELD_NUMBER: _ClassVar[int]
     INVENTORY_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
+    LOGS_FIELD_NUMBER: _ClassVar[int]
     record: Record
     fault: Fault
     inventory: _containers.RepeatedCompositeFieldContainer[Ref]
     notes: str
-    def __init__(self, record: _Optional[_Union[Record, _Mapping]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., inventory: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ..., notes: _Optional[str] = ...) -> None: ...
+    logs: _containers.RepeatedCompositeFieldContainer[HookLog]
+    def __init__(self, record: _Optional[_Union[Record, _Mapping]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., inventory: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ..., notes: _Optional[str] = ..., logs: _Optional[_Iterable[_Union[HookLog, _Mapping]]] = ...) -> None: ...
+
+class HookLog(_message.Message):
+    __slots__ = ("hook", "text")
+    HOOK_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    hook: str
+    text: str
+    def __init__(self, hook: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
 
 class ObserveRequest(_message.Message):
-    __slots__ = ("cluster",)
+    __slots__ = ("cluster", "attend")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    ATTEND_FIELD_NUMBER: _ClassVar[int]
     cluster: str
-    def __init__(self, cluster: _Optional[str] = ...) -> None: ...
+    attend: _containers.RepeatedCompositeFieldContainer[Attention]
+    def __init__(self, cluster: _Optional[str] = ..., attend: _Optional[_Iterable[_Union[Attention, _Mapping]]] = ...) -> None: ...
+
+class Attention(_message.Message):
+    __slots__ = ("namespace", "name", "gone", "health_checks", "external", "token")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    GONE_FIELD_NUMBER: _ClassVar[int]
+    HEALTH_CHECKS_FIELD_NUMBER: _ClassVar[int]
+    EXTERNAL_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    name: str
+    gone: bool
+    health_checks: _containers.RepeatedCompositeFieldContainer[HealthCheck]
+    external: _containers.RepeatedCompositeFieldContainer[Ref]
+    token: str
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., gone: _Optional[bool] = ..., health_checks: _Optional[_Iterable[_Union[HealthCheck, _Mapping]]] = ..., external: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ..., token: _Optional[str] = ...) -> None: ...
+
+class HealthCheck(_message.Message):
+    __slots__ = ("origin", "api_version", "kind", "current", "failed")
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    API_VERSION_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    CURRENT_FIELD_NUMBER: _ClassVar[int]
+    FAILED_FIELD_NUMBER: _ClassVar[int]
+    origin: str
+    api_version: str
+    kind: str
+    current: str
+    failed: str
+    def __init__(self, origin: _Optional[str] = ..., api_version: _Optional[str] = ..., kind: _Optional[str] = ..., current: _Optional[str] = ..., failed: _Optional[str] = ...) -> None: ...
+
+class CheckExpressionsRequest(_message.Message):
+    __slots__ = ("expressions",)
+    class Expression(_message.Message):
+        __slots__ = ("origin", "text")
+        ORIGIN_FIELD_NUMBER: _ClassVar[int]
+        TEXT_FIELD_NUMBER: _ClassVar[int]
+        origin: str
+        text: str
+        def __init__(self, origin: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+    EXPRESSIONS_FIELD_NUMBER: _ClassVar[int]
+    expressions: _containers.RepeatedCompositeFieldContainer[CheckExpressionsRequest.Expression]
+    def __init__(self, expressions: _Optional[_Iterable[_Union[CheckExpressionsRequest.Expression, _Mapping]]] = ...) -> None: ...
+
+class CheckExpressionsReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class Record(_message.Message):
     __slots__ = ("namespace", "name", "revision", "status", "stamp_digest", "stamp_owner", "created_unix_ms", "uid", "chart_name", "chart_version", "description", "deployed_unix_ms", "app_version", "config")
@@ -577,7 +645,7 @@ class Record(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., revision: _Optional[int] = ..., status: _Optional[str] = ..., stamp_digest: _Optional[str] = ..., stamp_owner: _Optional[str] = ..., created_unix_ms: _Optional[int] = ..., uid: _Optional[str] = ..., chart_name: _Optional[str] = ..., chart_version: _Optional[str] = ..., description: _Optional[str] = ..., deployed_unix_ms: _Optional[int] = ..., app_version: _Optional[str] = ..., config: _Optional[bytes] = ...) -> None: ...
 
 class ObserveBatch(_message.Message):
-    __slots__ = ("records", "objects", "reset", "records_synced", "fault", "recovered")
+    __slots__ = ("records", "objects", "reset", "records_synced", "fault", "recovered", "namespaces")
     class RecordChange(_message.Message):
         __slots__ = ("record", "gone")
         RECORD_FIELD_NUMBER: _ClassVar[int]
@@ -591,27 +659,45 @@ class ObserveBatch(_message.Message):
     RECORDS_SYNCED_FIELD_NUMBER: _ClassVar[int]
     FAULT_FIELD_NUMBER: _ClassVar[int]
     RECOVERED_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     records: _containers.RepeatedCompositeFieldContainer[ObserveBatch.RecordChange]
     objects: _containers.RepeatedCompositeFieldContainer[ReleaseObjects]
     reset: bool
     records_synced: bool
     fault: Fault
     recovered: bool
-    def __init__(self, records: _Optional[_Iterable[_Union[ObserveBatch.RecordChange, _Mapping]]] = ..., objects: _Optional[_Iterable[_Union[ReleaseObjects, _Mapping]]] = ..., reset: _Optional[bool] = ..., records_synced: _Optional[bool] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., recovered: _Optional[bool] = ...) -> None: ...
+    namespaces: _containers.RepeatedCompositeFieldContainer[NamespaceSight]
+    def __init__(self, records: _Optional[_Iterable[_Union[ObserveBatch.RecordChange, _Mapping]]] = ..., objects: _Optional[_Iterable[_Union[ReleaseObjects, _Mapping]]] = ..., reset: _Optional[bool] = ..., records_synced: _Optional[bool] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., recovered: _Optional[bool] = ..., namespaces: _Optional[_Iterable[_Union[NamespaceSight, _Mapping]]] = ...) -> None: ...
+
+class NamespaceSight(_message.Message):
+    __slots__ = ("namespace", "synced", "fault")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    SYNCED_FIELD_NUMBER: _ClassVar[int]
+    FAULT_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    synced: bool
+    fault: Fault
+    def __init__(self, namespace: _Optional[str] = ..., synced: _Optional[bool] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ...) -> None: ...
 
 class ReleaseObjects(_message.Message):
-    __slots__ = ("namespace", "name", "revision", "complete", "states")
+    __slots__ = ("namespace", "name", "revision", "complete", "states", "external", "watch", "token")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     COMPLETE_FIELD_NUMBER: _ClassVar[int]
     STATES_FIELD_NUMBER: _ClassVar[int]
+    EXTERNAL_FIELD_NUMBER: _ClassVar[int]
+    WATCH_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     name: str
     revision: int
     complete: bool
     states: _containers.RepeatedCompositeFieldContainer[ObjectState]
-    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., revision: _Optional[int] = ..., complete: _Optional[bool] = ..., states: _Optional[_Iterable[_Union[ObjectState, _Mapping]]] = ...) -> None: ...
+    external: _containers.RepeatedCompositeFieldContainer[ObjectState]
+    watch: WatchMode
+    token: str
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., revision: _Optional[int] = ..., complete: _Optional[bool] = ..., states: _Optional[_Iterable[_Union[ObjectState, _Mapping]]] = ..., external: _Optional[_Iterable[_Union[ObjectState, _Mapping]]] = ..., watch: _Optional[_Union[WatchMode, str]] = ..., token: _Optional[str] = ...) -> None: ...
 
 class ObjectState(_message.Message):
     __slots__ = ("ref", "state", "message", "generation")

@@ -1,0 +1,134 @@
+"""Objects that kstatus cannot judge, and objects of other controllers."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from stage import Stage, conditions, eventually
+
+GROUP = "example.test"
+SCHEMA = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": f"widgets.{GROUP}"},
+    "spec": {
+        "group": GROUP,
+        "scope": "Namespaced",
+        "names": {
+            "kind": "Widget",
+            "listKind": "WidgetList",
+            "plural": "widgets",
+            "singular": "widget",
+        },
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": SCHEMA},
+            }
+        ],
+    },
+}
+WIDGET = f"""\
+apiVersion: {GROUP}/v1
+kind: Widget
+metadata:
+  name: {{{{ .Release.Name }}}}
+"""
+KIND = {"apiVersion": f"{GROUP}/v1", "kind": "Widget"}
+CHECK = {**KIND, "current": 'status.phase == "Up"', "failed": 'status.phase == "Broken"'}
+
+
+@pytest.fixture(scope="module")
+def widgets(hub) -> Iterator[None]:
+    hub.kubectl("apply", "-f", "-", input=json.dumps(CRD))
+    hub.kubectl("wait", "--for=condition=Established", f"crd/widgets.{GROUP}", "--timeout=30s")
+    yield
+    hub.kubectl("delete", "crd", f"widgets.{GROUP}", "--wait=false")
+
+
+def set_status(hub, name: str, namespace: str, status: dict[str, Any]) -> None:
+    hub.kubectl(
+        *("patch", "widget", name, "-n", namespace, "--subresource=status", "--type=merge"),
+        *("-p", json.dumps({"status": status})),
+    )
+
+
+def said(stage: Stage, name: str) -> str:
+    return str(conditions(stage.get(name))["Ready"]["message"])
+
+
+@pytest.mark.usefixtures("widgets")
+def test_an_expression_says_when_an_object_is_current(stage: Stage, hub, namespace) -> None:
+    stage.chart("widget", {"all.yaml": WIDGET})
+    stage.release("judged", "widget", namespace, beside={"healthChecks": [CHECK]})
+    release = stage.wait("judged", "Synced")
+    eventually(lambda: "spec.healthChecks[0].current: no such key: phase" in said(stage, "judged"))
+    set_status(hub, "judged", namespace, {"phase": "Up"})
+    stage.wait("judged", "Ready")
+    set_status(hub, "judged", namespace, {"phase": "Broken"})
+    release = stage.wait("judged", "Ready=False")
+    assert release["status"]["resources"][0]["state"] == "Failed"
+    assert "spec.healthChecks[0].failed is true" in said(stage, "judged")
+    # Without the check it is as good as any object that says nothing.
+    hub.kubectl(
+        *("patch", "release", "judged", "--type=merge", "-p"), '{"spec":{"healthChecks":null}}'
+    )
+    stage.wait("judged", "Ready")
+
+
+def test_an_expression_that_is_none_is_refused_by_name(stage: Stage, hub, namespace) -> None:
+    bad = {**KIND, "current": "status.phase =="}
+    stage.release("mistyped", "hello", namespace, beside={"healthChecks": [bad]})
+    message = stage.refused("mistyped", "InvalidInput")
+    assert message.startswith("spec.healthChecks[0].current: ")
+    assert "Syntax error" in message
+    assert hub.kubectl("get", "cm", "mistyped", "-n", namespace, check=False).count("NotFound")
+    hub.kubectl("delete", "release", "mistyped", "--timeout=30s")
+
+
+@pytest.mark.usefixtures("widgets")
+def test_the_state_of_a_foreign_object_is_part_of_the_releases(
+    stage: Stage, hub, namespace
+) -> None:
+    beside = {"externalStatus": [{**KIND, "name": "canary"}]}
+    stage.release("watched", "hello", namespace, beside=beside)
+    eventually(lambda: "Widget canary is NotFound" in said(stage, "watched"))
+    manifest = {**KIND, "metadata": {"name": "canary", "namespace": namespace}}
+    hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+    release = stage.wait("watched", "Ready")
+    assert [(one["name"], one["state"]) for one in release["status"]["external"]] == [
+        ("canary", "Current")
+    ]
+    promoted = {"type": "Promoted", "status": "False", "reason": "Failed", "message": "too slow"}
+    set_status(hub, "canary", namespace, {"conditions": [promoted]})
+    stage.wait("watched", "Ready=False", seconds=10)
+    assert "Widget canary is InProgress: Promoted is False, Failed: too slow" in said(
+        stage, "watched"
+    )
+    set_status(hub, "canary", namespace, {"conditions": [{**promoted, "status": "True"}]})
+    stage.wait("watched", "Ready", seconds=10)
+    assert stage.get("watched")["status"]["summary"] == "4/4", "it is not one of its own"
+
+
+def test_an_autoscaler_is_found_without_being_asked_for(stage: Stage, hub, namespace) -> None:
+    stage.release("elastic", "hello", namespace)
+    stage.wait("elastic", "Ready")
+    hub.kubectl("autoscale", "deployment", "elastic", "-n", namespace, "--max=2")
+
+    def external() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = stage.get("elastic")["status"].get("external", [])
+        return found
+
+    (scaler,) = eventually(external)
+    assert (scaler["kind"], scaler["name"]) == ("HorizontalPodAutoscaler", "elastic")
+    # Nobody serves metrics here, so it cannot scale, and says so.
+    stage.wait("elastic", "Ready=False", seconds=60)
+    assert "HorizontalPodAutoscaler elastic is InProgress" in said(stage, "elastic")
+    hub.kubectl("delete", "hpa", "elastic", "-n", namespace)
+    stage.wait("elastic", "Ready", seconds=10)
+    eventually(lambda: not external())

@@ -1,0 +1,85 @@
+"""Credentials that allow little are enough: Pilothouse looks as closely as it may."""
+
+import json
+
+import yaml
+from stage import Stage, conditions, eventually
+
+EVERY_VERB = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+NO_WATCH = tuple(verb for verb in EVERY_VERB if verb != "watch")
+
+
+def account(hub, namespace: str, name: str, verbs: tuple[str, ...]) -> bytes:
+    """The kubeconfig of an account with these rights in one namespace and none elsewhere."""
+    metadata = {"name": name, "namespace": namespace}
+    rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": list(verbs)}]
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
+    kinds = [
+        {"apiVersion": "v1", "kind": "ServiceAccount"},
+        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": rules},
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "roleRef": role,
+            "subjects": [{"kind": "ServiceAccount", **metadata}],
+        },
+    ]
+    for kind in kinds:
+        hub.kubectl("apply", "-f", "-", input=json.dumps({**kind, "metadata": metadata}))
+    config = yaml.safe_load(hub.kubeconfig.read_text())
+    token = hub.kubectl("create", "token", name, "-n", namespace).strip()
+    config["users"] = [{"name": one["name"], "user": {"token": token}} for one in config["users"]]
+    return yaml.safe_dump(config).encode()
+
+
+def mode(stage: Stage, name: str) -> str:
+    return str(stage.get(name)["status"].get("watchMode"))
+
+
+def test_all_rights_give_one_watch_per_kind(stage: Stage, namespace) -> None:
+    stage.release("wide", "hello", namespace)
+    stage.wait("wide", "Ready")
+    assert mode(stage, "wide") == "Cluster"
+
+
+def test_rights_in_one_namespace_are_enough(stage: Stage, hub, namespace) -> None:
+    stage.config(f"narrow-{namespace}", account(hub, namespace, "narrow", EVERY_VERB))
+    for name in ("first", "second"):
+        stage.release(name, "hello", namespace, config=f"narrow-{namespace}")
+        release = stage.wait(name, "Ready")
+        assert release["status"]["watchMode"] == "Namespace"
+    hub.kubectl("delete", "cm", "first", "-n", namespace)
+    release = stage.wait("first", "Ready=False", seconds=10)
+    assert "ConfigMap first is NotFound" in conditions(release)["Ready"]["message"]
+    stage.delete("first")
+    stage.delete("second")
+
+
+def test_a_foreign_change_is_noticed_in_one_namespace(stage: Stage, hub, helm4, namespace) -> None:
+    stage.config(f"narrow-{namespace}", account(hub, namespace, "narrow", EVERY_VERB))
+    stage.release("shared", "hello", namespace, config=f"narrow-{namespace}")
+    stage.wait("shared", "Ready")
+    helm4(hub, "uninstall", "shared", "-n", namespace)
+    eventually(
+        lambda: (
+            stage.get("shared")["status"]["atProvider"].get("revision") == 1
+            and "shared" in hub.kubectl("get", "cm", "-n", namespace, "-o", "name")
+        ),
+        what="installed again",
+    )
+
+
+def test_what_may_not_be_watched_is_read_now_and_then(stage: Stage, hub, namespace) -> None:
+    stage.config(f"blind-{namespace}", account(hub, namespace, "blind", NO_WATCH))
+    stage.release("patient", "hello", namespace, config=f"blind-{namespace}")
+    release = stage.wait("patient", "Ready", seconds=90)
+    assert release["status"]["watchMode"] == "Poll"
+    hub.kubectl("delete", "cm", "patient", "-n", namespace)
+    stage.wait("patient", "Ready=False", seconds=60)
+
+
+def test_too_few_rights_are_named(stage: Stage, hub, namespace) -> None:
+    stage.config(f"poor-{namespace}", account(hub, namespace, "poor", ("get",)))
+    stage.release("poor", "hello", namespace, config=f"poor-{namespace}")
+    message = stage.refused("poor", "Forbidden")
+    assert "secrets" in message
