@@ -325,7 +325,9 @@ def load(name: str) -> dict[str, Any]:
 def test_every_line_is_upstreams_or_listed_as_ours(row):
     name, _, _, _, _, upstream, ours = row
     expected = set((upstream + ours).splitlines())
-    assert all("!" not in line.split()[2:3] for line in ours.splitlines())
+    # An entry of a list of ours may need its fields; the list itself is never needed.
+    outer = [line.split() for line in ours.splitlines() if "[]." not in line]
+    assert all("!" not in words[2:3] for words in outer)
     for version in versions_of(name):
         found = lines_of(version["schema"]["openAPIV3Schema"])
         if version["name"] == "v1alpha1":
