@@ -2800,8 +2800,9 @@ func (x *Outcome) GetLogs() []*HookLog {
 // HookLog is the end of what a hook said.
 type HookLog struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hook          string                 `protobuf:"bytes,1,opt,name=hook,proto3" json:"hook,omitempty"` // "Job migrate"
-	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"` // at most 20 lines and 4 KiB; or why there is none
+	Hook          string                 `protobuf:"bytes,1,opt,name=hook,proto3" json:"hook,omitempty"`       // "Job migrate"
+	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`       // at most 20 lines and 4 KiB
+	Missing       string                 `protobuf:"bytes,3,opt,name=missing,proto3" json:"missing,omitempty"` // why there is none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2846,6 +2847,13 @@ func (x *HookLog) GetHook() string {
 func (x *HookLog) GetText() string {
 	if x != nil {
 		return x.Text
+	}
+	return ""
+}
+
+func (x *HookLog) GetMissing() string {
+	if x != nil {
+		return x.Missing
 	}
 	return ""
 }
@@ -4275,10 +4283,11 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x05fault\x18\x02 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\x127\n" +
 	"\tinventory\x18\x03 \x03(\v2\x19.pilothouse.engine.v1.RefR\tinventory\x12\x14\n" +
 	"\x05notes\x18\x04 \x01(\tR\x05notes\x121\n" +
-	"\x04logs\x18\x05 \x03(\v2\x1d.pilothouse.engine.v1.HookLogR\x04logs\"1\n" +
+	"\x04logs\x18\x05 \x03(\v2\x1d.pilothouse.engine.v1.HookLogR\x04logs\"K\n" +
 	"\aHookLog\x12\x12\n" +
 	"\x04hook\x18\x01 \x01(\tR\x04hook\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"c\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x18\n" +
+	"\amissing\x18\x03 \x01(\tR\amissing\"c\n" +
 	"\x0eObserveRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x127\n" +
 	"\x06attend\x18\x02 \x03(\v2\x1f.pilothouse.engine.v1.AttentionR\x06attend\"\xe6\x01\n" +

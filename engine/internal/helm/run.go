@@ -57,6 +57,7 @@ type run struct {
 	waits    context.Context
 	progress *phases
 	notes    string
+	logs     []*enginev1.HookLog
 }
 
 // Run does what the request asks and returns when Helm has: cancelling ctx ends waits, never an apply. The error
@@ -122,7 +123,7 @@ func (a *run) guard(act func(*run) error) (err error) {
 
 // finish leaves nothing pending that this action made, and tells what storage holds.
 func (a *run) finish(err error) *enginev1.Outcome {
-	outcome := &enginev1.Outcome{Notes: a.notes}
+	outcome := &enginev1.Outcome{Notes: a.notes, Logs: a.logs}
 	failure := a.explain(err)
 	if settleErr := a.records.settle(failure); settleErr != nil && failure == nil {
 		failure = a.explain(settleErr)

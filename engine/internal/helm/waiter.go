@@ -43,7 +43,11 @@ func (w *waiter) WaitWithJobs(list kube.ResourceList, timeout time.Duration) err
 }
 
 func (w *waiter) WatchUntilReady(list kube.ResourceList, timeout time.Duration) error {
-	return w.kube.awaitAll(list, timeout, "hook", completion)
+	err := w.kube.awaitAll(list, timeout, "hook", completion)
+	if err != nil && w.kube.run.waits.Err() == nil {
+		w.kube.keepLogs(list) // before its delete policy removes it
+	}
+	return err
 }
 
 // WaitForDelete follows deletions to their end. Helm's own does nothing with hooks only, and otherwise may return

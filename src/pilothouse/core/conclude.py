@@ -21,6 +21,7 @@ from pilothouse.core.conditions import READY, SYNCED, condition, find, merge, mo
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
 from pilothouse.core.details import objects_of, with_objects
+from pilothouse.core.hooks import as_text, with_tail, without_secrets
 from pilothouse.core.observed import FAILED, Decoded, Observed, Record
 from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice, Outcome
 from pilothouse.core.plan import (
@@ -191,7 +192,10 @@ def _redacted(ended: Ended) -> Ended:
         record = replace(record, description=redact(record.description, secrets))
     if fault:
         fault = Fault(fault.kind, redact(fault.message, secrets))
-    return replace(ended, outcome=Outcome(record, fault))
+    logs = without_secrets(outcome.logs, secrets)
+    if fault:
+        fault = with_tail(fault, logs)
+    return replace(ended, outcome=Outcome(record, fault, logs))
 
 
 def conclude_fault(
@@ -397,6 +401,7 @@ def _entry(release: Release, ended: Ended, now: datetime) -> Entry:
         error=outcome.fault.message if outcome.fault else "",
         started=started,
         finished=now,
+        logs=as_text(outcome.logs),
     )
 
 

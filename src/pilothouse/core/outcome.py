@@ -19,11 +19,21 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class HookLog:
+    """The end of what a failed hook said, or why it is not known."""
+
+    hook: str
+    text: str
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What storage really holds after an action, and the fault if it failed."""
 
     record: Record | None = None
     fault: Fault | None = None
+    logs: tuple[HookLog, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +69,8 @@ class Entry:
     error: str
     started: datetime
     finished: datetime
+    # What failed hooks said.
+    logs: str = ""
 
 
 @dataclass(frozen=True, slots=True)

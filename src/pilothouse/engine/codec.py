@@ -11,7 +11,7 @@ from pilothouse.api.kinds import Kind
 from pilothouse.core.attention import Attention
 from pilothouse.core.desired import ChartAsk, ReleaseName
 from pilothouse.core.observed import Health, ObjectRef, ObjectState, Record, WatchMode
-from pilothouse.core.outcome import Fault, Outcome
+from pilothouse.core.outcome import Fault, HookLog, Outcome
 from pilothouse.core.plan import Action, Install, Rollback, Uninstall, Unlock, Upgrade
 from pilothouse.engine.v1 import engine_pb2 as pb
 from pilothouse.faults import FaultKind
@@ -242,4 +242,5 @@ def run_event(event: pb.RunEvent) -> Progress | Outcome:
     return Outcome(
         record=record(outcome.record) if outcome.HasField("record") else None,
         fault=fault(outcome.fault) if outcome.HasField("fault") else None,
+        logs=tuple(HookLog(one.hook, one.text, one.missing) for one in outcome.logs),
     )

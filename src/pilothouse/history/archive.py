@@ -30,14 +30,18 @@ CREATE TABLE IF NOT EXISTS entry (
     error TEXT NOT NULL,
     started TEXT NOT NULL,
     finished TEXT NOT NULL,
+    logs TEXT NOT NULL DEFAULT '',
     UNIQUE (release, action, digest, revision, started)
 )
 """
 INSERT = """
 INSERT OR IGNORE INTO entry
-    (release, cluster, helm_release, action, reason, digest, revision, chart, error, started, finished)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    (release, cluster, helm_release, action, reason, digest, revision, chart, error, started, finished,
+     logs)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
+# A file of an earlier version has no such column.
+ADD_LOGS = "ALTER TABLE entry ADD COLUMN logs TEXT NOT NULL DEFAULT ''"
 
 
 class SqliteArchive:
@@ -75,6 +79,9 @@ class SqliteArchive:
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.execute(SCHEMA)
+            columns = {row[1] for row in self._database.execute("PRAGMA table_info(entry)")}
+            if "logs" not in columns:
+                self._database.execute(ADD_LOGS)
         except (sqlite3.Error, OSError) as error:
             msg = f"the archive {self._path} cannot be opened: {error}"
             raise PilothouseError(msg) from error
@@ -92,6 +99,7 @@ class SqliteArchive:
             entry.error,
             entry.started.isoformat(),
             entry.finished.isoformat(),
+            entry.logs,
         )
         database = self._opened()
         with database:

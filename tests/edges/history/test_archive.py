@@ -55,3 +55,18 @@ async def test_it_is_a_plain_sqlite_file(tmp_path: Path) -> None:
     database = sqlite3.connect(path)
     assert database.execute("SELECT count(*) FROM entry").fetchone() == (1,)
     database.close()
+
+
+async def test_a_file_of_an_earlier_version_is_used_on(tmp_path: Path) -> None:
+    path = tmp_path / "archive.db"
+    async with SqliteArchive(path) as archive:
+        await archive.append(ENTRY)
+    database = sqlite3.connect(path)
+    database.execute("ALTER TABLE entry DROP COLUMN logs")
+    database.close()
+    async with SqliteArchive(path) as archive:
+        await archive.append(replace(ENTRY, revision=2, logs="Job migrate:\nno"))
+    database = sqlite3.connect(path)
+    rows = database.execute("SELECT revision, logs FROM entry ORDER BY id").fetchall()
+    database.close()
+    assert rows == [(1, ""), (2, "Job migrate:\nno")]

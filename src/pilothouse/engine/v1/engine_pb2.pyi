@@ -550,12 +550,14 @@ class Outcome(_message.Message):
     def __init__(self, record: _Optional[_Union[Record, _Mapping]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., inventory: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ..., notes: _Optional[str] = ..., logs: _Optional[_Iterable[_Union[HookLog, _Mapping]]] = ...) -> None: ...
 
 class HookLog(_message.Message):
-    __slots__ = ("hook", "text")
+    __slots__ = ("hook", "text", "missing")
     HOOK_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
     hook: str
     text: str
-    def __init__(self, hook: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+    missing: str
+    def __init__(self, hook: _Optional[str] = ..., text: _Optional[str] = ..., missing: _Optional[str] = ...) -> None: ...
 
 class ObserveRequest(_message.Message):
     __slots__ = ("cluster", "attend")
