@@ -11,6 +11,8 @@
 //
 // A call that fails ends with a gRPC status and, in the trailer `pilothouse-fault-bin`, a Fault that
 // says what kind of failure it was in the words the brain reasons with.
+//
+// Calls on single objects do not go through gRPC: see ObjectCalls.
 
 package enginev1
 
@@ -227,7 +229,7 @@ func (x PatchRequest_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PatchRequest_Type.Descriptor instead.
 func (PatchRequest_Type) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{14, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{18, 0}
 }
 
 type RunRequest_Action int32
@@ -287,7 +289,7 @@ func (x RunRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RunRequest_Action.Descriptor instead.
 func (RunRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29, 0}
 }
 
 type Progress_Phase int32
@@ -336,7 +338,7 @@ func (x Progress_Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Progress_Phase.Descriptor instead.
 func (Progress_Phase) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31, 0}
 }
 
 type ObjectState_State int32
@@ -394,7 +396,7 @@ func (x ObjectState_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ObjectState_State.Descriptor instead.
 func (ObjectState_State) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37, 0}
 }
 
 type Fault struct {
@@ -1081,6 +1083,304 @@ func (x *WatchBatch) GetRecovered() bool {
 	return false
 }
 
+// Calls on single objects have a private Unix socket of their own, because a gRPC message costs several times
+// what they do. The brain sends ObjectCalls, the engine ObjectAnswers, each as four bytes of length (the highest
+// first) and the message; what is waiting at the same moment travels in one message. Calls run side by side and
+// are answered in the order they are ready.
+type ObjectCalls struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Calls         []*ObjectCall          `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	Cancelled     []uint64               `protobuf:"varint,2,rep,packed,name=cancelled,proto3" json:"cancelled,omitempty"` // calls nobody waits for any more; an answer may still come
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectCalls) Reset() {
+	*x = ObjectCalls{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectCalls) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectCalls) ProtoMessage() {}
+
+func (x *ObjectCalls) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectCalls.ProtoReflect.Descriptor instead.
+func (*ObjectCalls) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ObjectCalls) GetCalls() []*ObjectCall {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+func (x *ObjectCalls) GetCancelled() []uint64 {
+	if x != nil {
+		return x.Cancelled
+	}
+	return nil
+}
+
+type ObjectCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // chosen by the caller, unique in its connection
+	// Types that are valid to be assigned to Verb:
+	//
+	//	*ObjectCall_Get
+	//	*ObjectCall_Create
+	//	*ObjectCall_Patch
+	//	*ObjectCall_Delete
+	//	*ObjectCall_Review
+	Verb          isObjectCall_Verb `protobuf_oneof:"verb"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectCall) Reset() {
+	*x = ObjectCall{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectCall) ProtoMessage() {}
+
+func (x *ObjectCall) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectCall.ProtoReflect.Descriptor instead.
+func (*ObjectCall) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ObjectCall) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ObjectCall) GetVerb() isObjectCall_Verb {
+	if x != nil {
+		return x.Verb
+	}
+	return nil
+}
+
+func (x *ObjectCall) GetGet() *GetRequest {
+	if x != nil {
+		if x, ok := x.Verb.(*ObjectCall_Get); ok {
+			return x.Get
+		}
+	}
+	return nil
+}
+
+func (x *ObjectCall) GetCreate() *CreateRequest {
+	if x != nil {
+		if x, ok := x.Verb.(*ObjectCall_Create); ok {
+			return x.Create
+		}
+	}
+	return nil
+}
+
+func (x *ObjectCall) GetPatch() *PatchRequest {
+	if x != nil {
+		if x, ok := x.Verb.(*ObjectCall_Patch); ok {
+			return x.Patch
+		}
+	}
+	return nil
+}
+
+func (x *ObjectCall) GetDelete() *DeleteRequest {
+	if x != nil {
+		if x, ok := x.Verb.(*ObjectCall_Delete); ok {
+			return x.Delete
+		}
+	}
+	return nil
+}
+
+func (x *ObjectCall) GetReview() *ReviewRequest {
+	if x != nil {
+		if x, ok := x.Verb.(*ObjectCall_Review); ok {
+			return x.Review
+		}
+	}
+	return nil
+}
+
+type isObjectCall_Verb interface {
+	isObjectCall_Verb()
+}
+
+type ObjectCall_Get struct {
+	Get *GetRequest `protobuf:"bytes,2,opt,name=get,proto3,oneof"`
+}
+
+type ObjectCall_Create struct {
+	Create *CreateRequest `protobuf:"bytes,3,opt,name=create,proto3,oneof"`
+}
+
+type ObjectCall_Patch struct {
+	Patch *PatchRequest `protobuf:"bytes,4,opt,name=patch,proto3,oneof"`
+}
+
+type ObjectCall_Delete struct {
+	Delete *DeleteRequest `protobuf:"bytes,5,opt,name=delete,proto3,oneof"`
+}
+
+type ObjectCall_Review struct {
+	Review *ReviewRequest `protobuf:"bytes,6,opt,name=review,proto3,oneof"`
+}
+
+func (*ObjectCall_Get) isObjectCall_Verb() {}
+
+func (*ObjectCall_Create) isObjectCall_Verb() {}
+
+func (*ObjectCall_Patch) isObjectCall_Verb() {}
+
+func (*ObjectCall_Delete) isObjectCall_Verb() {}
+
+func (*ObjectCall_Review) isObjectCall_Verb() {}
+
+type ObjectAnswers struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Answers       []*ObjectAnswer        `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectAnswers) Reset() {
+	*x = ObjectAnswers{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectAnswers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectAnswers) ProtoMessage() {}
+
+func (x *ObjectAnswers) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectAnswers.ProtoReflect.Descriptor instead.
+func (*ObjectAnswers) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ObjectAnswers) GetAnswers() []*ObjectAnswer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+type ObjectAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Object        []byte                 `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"` // JSON; empty after a delete
+	Fault         *Fault                 `protobuf:"bytes,3,opt,name=fault,proto3" json:"fault,omitempty"`   // absent: it worked
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectAnswer) Reset() {
+	*x = ObjectAnswer{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectAnswer) ProtoMessage() {}
+
+func (x *ObjectAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectAnswer.ProtoReflect.Descriptor instead.
+func (*ObjectAnswer) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ObjectAnswer) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ObjectAnswer) GetObject() []byte {
+	if x != nil {
+		return x.Object
+	}
+	return nil
+}
+
+func (x *ObjectAnswer) GetFault() *Fault {
+	if x != nil {
+		return x.Fault
+	}
+	return nil
+}
+
 type GetRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
@@ -1094,7 +1394,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1106,7 +1406,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1119,7 +1419,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{10}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetRequest) GetCluster() string {
@@ -1171,7 +1471,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1183,7 +1483,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1196,7 +1496,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{11}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListRequest) GetCluster() string {
@@ -1250,7 +1550,7 @@ type ListPage struct {
 
 func (x *ListPage) Reset() {
 	*x = ListPage{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1562,7 @@ func (x *ListPage) String() string {
 func (*ListPage) ProtoMessage() {}
 
 func (x *ListPage) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1575,7 @@ func (x *ListPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPage.ProtoReflect.Descriptor instead.
 func (*ListPage) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{12}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListPage) GetObjects() [][]byte {
@@ -1298,7 +1598,7 @@ type CreateRequest struct {
 
 func (x *CreateRequest) Reset() {
 	*x = CreateRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1310,7 +1610,7 @@ func (x *CreateRequest) String() string {
 func (*CreateRequest) ProtoMessage() {}
 
 func (x *CreateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1323,7 +1623,7 @@ func (x *CreateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRequest.ProtoReflect.Descriptor instead.
 func (*CreateRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{13}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CreateRequest) GetCluster() string {
@@ -1379,7 +1679,7 @@ type PatchRequest struct {
 
 func (x *PatchRequest) Reset() {
 	*x = PatchRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1391,7 +1691,7 @@ func (x *PatchRequest) String() string {
 func (*PatchRequest) ProtoMessage() {}
 
 func (x *PatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1404,7 +1704,7 @@ func (x *PatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchRequest.ProtoReflect.Descriptor instead.
 func (*PatchRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{14}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PatchRequest) GetCluster() string {
@@ -1491,7 +1791,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1503,7 +1803,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1516,7 +1816,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{15}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DeleteRequest) GetCluster() string {
@@ -1561,42 +1861,6 @@ func (x *DeleteRequest) GetPropagation() string {
 	return ""
 }
 
-type DeleteReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DeleteReply) Reset() {
-	*x = DeleteReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DeleteReply) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DeleteReply) ProtoMessage() {}
-
-func (x *DeleteReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DeleteReply.ProtoReflect.Descriptor instead.
-func (*DeleteReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{16}
-}
-
 // Review creates one of the review kinds (SelfSubjectAccessReview, SubjectAccessReview, TokenReview) and
 // returns it with its status.
 type ReviewRequest struct {
@@ -1610,7 +1874,7 @@ type ReviewRequest struct {
 
 func (x *ReviewRequest) Reset() {
 	*x = ReviewRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1622,7 +1886,7 @@ func (x *ReviewRequest) String() string {
 func (*ReviewRequest) ProtoMessage() {}
 
 func (x *ReviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1635,7 +1899,7 @@ func (x *ReviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewRequest.ProtoReflect.Descriptor instead.
 func (*ReviewRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{17}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReviewRequest) GetCluster() string {
@@ -1653,50 +1917,6 @@ func (x *ReviewRequest) GetResource() *Resource {
 }
 
 func (x *ReviewRequest) GetObject() []byte {
-	if x != nil {
-		return x.Object
-	}
-	return nil
-}
-
-type ObjectReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Object        []byte                 `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ObjectReply) Reset() {
-	*x = ObjectReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ObjectReply) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ObjectReply) ProtoMessage() {}
-
-func (x *ObjectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ObjectReply.ProtoReflect.Descriptor instead.
-func (*ObjectReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{18}
-}
-
-func (x *ObjectReply) GetObject() []byte {
 	if x != nil {
 		return x.Object
 	}
@@ -1721,7 +1941,7 @@ type ChartSource struct {
 
 func (x *ChartSource) Reset() {
 	*x = ChartSource{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +1953,7 @@ func (x *ChartSource) String() string {
 func (*ChartSource) ProtoMessage() {}
 
 func (x *ChartSource) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +1966,7 @@ func (x *ChartSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChartSource.ProtoReflect.Descriptor instead.
 func (*ChartSource) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{19}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ChartSource) GetRepository() string {
@@ -1828,7 +2048,7 @@ type ResolveChartRequest struct {
 
 func (x *ResolveChartRequest) Reset() {
 	*x = ResolveChartRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1840,7 +2060,7 @@ func (x *ResolveChartRequest) String() string {
 func (*ResolveChartRequest) ProtoMessage() {}
 
 func (x *ResolveChartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1853,7 +2073,7 @@ func (x *ResolveChartRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveChartRequest.ProtoReflect.Descriptor instead.
 func (*ResolveChartRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{20}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ResolveChartRequest) GetSource() *ChartSource {
@@ -1878,7 +2098,7 @@ type ResolveChartReply struct {
 
 func (x *ResolveChartReply) Reset() {
 	*x = ResolveChartReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +2110,7 @@ func (x *ResolveChartReply) String() string {
 func (*ResolveChartReply) ProtoMessage() {}
 
 func (x *ResolveChartReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +2123,7 @@ func (x *ResolveChartReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveChartReply.ProtoReflect.Descriptor instead.
 func (*ResolveChartReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{21}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ResolveChartReply) GetName() string {
@@ -1968,7 +2188,7 @@ type ComposeRequest struct {
 
 func (x *ComposeRequest) Reset() {
 	*x = ComposeRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1980,7 +2200,7 @@ func (x *ComposeRequest) String() string {
 func (*ComposeRequest) ProtoMessage() {}
 
 func (x *ComposeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1993,7 +2213,7 @@ func (x *ComposeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest.ProtoReflect.Descriptor instead.
 func (*ComposeRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ComposeRequest) GetDocuments() []*ComposeRequest_Document {
@@ -2028,7 +2248,7 @@ type ComposeReply struct {
 
 func (x *ComposeReply) Reset() {
 	*x = ComposeReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2040,7 +2260,7 @@ func (x *ComposeReply) String() string {
 func (*ComposeReply) ProtoMessage() {}
 
 func (x *ComposeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2053,7 +2273,7 @@ func (x *ComposeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeReply.ProtoReflect.Descriptor instead.
 func (*ComposeReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{23}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ComposeReply) GetValues() []byte {
@@ -2089,7 +2309,7 @@ type Ref struct {
 
 func (x *Ref) Reset() {
 	*x = Ref{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2101,7 +2321,7 @@ func (x *Ref) String() string {
 func (*Ref) ProtoMessage() {}
 
 func (x *Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2114,7 +2334,7 @@ func (x *Ref) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ref.ProtoReflect.Descriptor instead.
 func (*Ref) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Ref) GetApiVersion() string {
@@ -2161,7 +2381,7 @@ type RenderRequest struct {
 
 func (x *RenderRequest) Reset() {
 	*x = RenderRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2173,7 +2393,7 @@ func (x *RenderRequest) String() string {
 func (*RenderRequest) ProtoMessage() {}
 
 func (x *RenderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2186,7 +2406,7 @@ func (x *RenderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderRequest.ProtoReflect.Descriptor instead.
 func (*RenderRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RenderRequest) GetCluster() string {
@@ -2258,7 +2478,7 @@ type RenderReply struct {
 
 func (x *RenderReply) Reset() {
 	*x = RenderReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2270,7 +2490,7 @@ func (x *RenderReply) String() string {
 func (*RenderReply) ProtoMessage() {}
 
 func (x *RenderReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2283,7 +2503,7 @@ func (x *RenderReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderReply.ProtoReflect.Descriptor instead.
 func (*RenderReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RenderReply) GetManifest() string {
@@ -2354,7 +2574,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2366,7 +2586,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2379,7 +2599,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RunRequest) GetCluster() string {
@@ -2549,7 +2769,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2781,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2574,7 +2794,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RunEvent) GetEvent() isRunEvent_Event {
@@ -2628,7 +2848,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2640,7 +2860,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2653,7 +2873,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Progress) GetPhase() Progress_Phase {
@@ -2683,7 +2903,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +2915,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +2928,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{30}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Outcome) GetRecord() *Record {
@@ -2748,7 +2968,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2760,7 +2980,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +2993,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ObserveRequest) GetCluster() string {
@@ -2807,7 +3027,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2819,7 +3039,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2832,7 +3052,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Record) GetNamespace() string {
@@ -2947,7 +3167,7 @@ type ObserveBatch struct {
 
 func (x *ObserveBatch) Reset() {
 	*x = ObserveBatch{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2959,7 +3179,7 @@ func (x *ObserveBatch) String() string {
 func (*ObserveBatch) ProtoMessage() {}
 
 func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2972,7 +3192,7 @@ func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch.ProtoReflect.Descriptor instead.
 func (*ObserveBatch) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ObserveBatch) GetRecords() []*ObserveBatch_RecordChange {
@@ -3032,7 +3252,7 @@ type ReleaseObjects struct {
 
 func (x *ReleaseObjects) Reset() {
 	*x = ReleaseObjects{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3044,7 +3264,7 @@ func (x *ReleaseObjects) String() string {
 func (*ReleaseObjects) ProtoMessage() {}
 
 func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3057,7 +3277,7 @@ func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseObjects.ProtoReflect.Descriptor instead.
 func (*ReleaseObjects) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReleaseObjects) GetNamespace() string {
@@ -3107,7 +3327,7 @@ type ObjectState struct {
 
 func (x *ObjectState) Reset() {
 	*x = ObjectState{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3119,7 +3339,7 @@ func (x *ObjectState) String() string {
 func (*ObjectState) ProtoMessage() {}
 
 func (x *ObjectState) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3132,7 +3352,7 @@ func (x *ObjectState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectState.ProtoReflect.Descriptor instead.
 func (*ObjectState) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ObjectState) GetRef() *Ref {
@@ -3176,7 +3396,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3188,7 +3408,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3201,7 +3421,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *HistoryRequest) GetCluster() string {
@@ -3248,7 +3468,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3260,7 +3480,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3273,7 +3493,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *HistoryReply) GetRecords() []*Record {
@@ -3293,7 +3513,7 @@ type WatchBatch_Change struct {
 
 func (x *WatchBatch_Change) Reset() {
 	*x = WatchBatch_Change{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3305,7 +3525,7 @@ func (x *WatchBatch_Change) String() string {
 func (*WatchBatch_Change) ProtoMessage() {}
 
 func (x *WatchBatch_Change) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3345,7 +3565,7 @@ type ComposeRequest_Document struct {
 
 func (x *ComposeRequest_Document) Reset() {
 	*x = ComposeRequest_Document{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3357,7 +3577,7 @@ func (x *ComposeRequest_Document) String() string {
 func (*ComposeRequest_Document) ProtoMessage() {}
 
 func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3370,7 +3590,7 @@ func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest_Document.ProtoReflect.Descriptor instead.
 func (*ComposeRequest_Document) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24, 0}
 }
 
 func (x *ComposeRequest_Document) GetOrigin() string {
@@ -3398,7 +3618,7 @@ type ComposeRequest_Assignment struct {
 
 func (x *ComposeRequest_Assignment) Reset() {
 	*x = ComposeRequest_Assignment{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3410,7 +3630,7 @@ func (x *ComposeRequest_Assignment) String() string {
 func (*ComposeRequest_Assignment) ProtoMessage() {}
 
 func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3423,7 +3643,7 @@ func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest_Assignment.ProtoReflect.Descriptor instead.
 func (*ComposeRequest_Assignment) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22, 1}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24, 1}
 }
 
 func (x *ComposeRequest_Assignment) GetOrigin() string {
@@ -3457,7 +3677,7 @@ type ObserveBatch_RecordChange struct {
 
 func (x *ObserveBatch_RecordChange) Reset() {
 	*x = ObserveBatch_RecordChange{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3469,7 +3689,7 @@ func (x *ObserveBatch_RecordChange) String() string {
 func (*ObserveBatch_RecordChange) ProtoMessage() {}
 
 func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3482,7 +3702,7 @@ func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch_RecordChange.ProtoReflect.Descriptor instead.
 func (*ObserveBatch_RecordChange) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35, 0}
 }
 
 func (x *ObserveBatch_RecordChange) GetRecord() *Record {
@@ -3589,7 +3809,25 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x06object\x18\x02 \x01(\fR\x06object\"\x19\n" +
 	"\x04Type\x12\a\n" +
 	"\x03PUT\x10\x00\x12\b\n" +
-	"\x04GONE\x10\x01\"\xb9\x01\n" +
+	"\x04GONE\x10\x01\"c\n" +
+	"\vObjectCalls\x126\n" +
+	"\x05calls\x18\x01 \x03(\v2 .pilothouse.engine.v1.ObjectCallR\x05calls\x12\x1c\n" +
+	"\tcancelled\x18\x02 \x03(\x04R\tcancelled\"\xd3\x02\n" +
+	"\n" +
+	"ObjectCall\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x124\n" +
+	"\x03get\x18\x02 \x01(\v2 .pilothouse.engine.v1.GetRequestH\x00R\x03get\x12=\n" +
+	"\x06create\x18\x03 \x01(\v2#.pilothouse.engine.v1.CreateRequestH\x00R\x06create\x12:\n" +
+	"\x05patch\x18\x04 \x01(\v2\".pilothouse.engine.v1.PatchRequestH\x00R\x05patch\x12=\n" +
+	"\x06delete\x18\x05 \x01(\v2#.pilothouse.engine.v1.DeleteRequestH\x00R\x06delete\x12=\n" +
+	"\x06review\x18\x06 \x01(\v2#.pilothouse.engine.v1.ReviewRequestH\x00R\x06reviewB\x06\n" +
+	"\x04verb\"M\n" +
+	"\rObjectAnswers\x12<\n" +
+	"\aanswers\x18\x01 \x03(\v2\".pilothouse.engine.v1.ObjectAnswerR\aanswers\"i\n" +
+	"\fObjectAnswer\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
+	"\x06object\x18\x02 \x01(\fR\x06object\x121\n" +
+	"\x05fault\x18\x03 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\"\xb9\x01\n" +
 	"\n" +
 	"GetRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12:\n" +
@@ -3634,14 +3872,11 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\tnamespace\x18\x03 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x04 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x05 \x01(\tR\x03uid\x12 \n" +
-	"\vpropagation\x18\x06 \x01(\tR\vpropagation\"\r\n" +
-	"\vDeleteReply\"}\n" +
+	"\vpropagation\x18\x06 \x01(\tR\vpropagation\"}\n" +
 	"\rReviewRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12:\n" +
 	"\bresource\x18\x02 \x01(\v2\x1e.pilothouse.engine.v1.ResourceR\bresource\x12\x16\n" +
-	"\x06object\x18\x03 \x01(\fR\x06object\"%\n" +
-	"\vObjectReply\x12\x16\n" +
-	"\x06object\x18\x01 \x01(\fR\x06object\"\xb2\x02\n" +
+	"\x06object\x18\x03 \x01(\fR\x06object\"\xb2\x02\n" +
 	"\vChartSource\x12\x1e\n" +
 	"\n" +
 	"repository\x18\x01 \x01(\tR\n" +
@@ -3825,17 +4060,12 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\vwith_config\x18\x05 \x01(\bR\n" +
 	"withConfig\"F\n" +
 	"\fHistoryReply\x126\n" +
-	"\arecords\x18\x01 \x03(\v2\x1c.pilothouse.engine.v1.RecordR\arecords2\xde\t\n" +
+	"\arecords\x18\x01 \x03(\v2\x1c.pilothouse.engine.v1.RecordR\arecords2\xcc\x06\n" +
 	"\x06Engine\x12M\n" +
 	"\x05Hello\x12\".pilothouse.engine.v1.HelloRequest\x1a .pilothouse.engine.v1.HelloReply\x12S\n" +
 	"\aConnect\x12$.pilothouse.engine.v1.ConnectRequest\x1a\".pilothouse.engine.v1.ConnectReply\x12O\n" +
-	"\x05Watch\x12\".pilothouse.engine.v1.WatchRequest\x1a .pilothouse.engine.v1.WatchBatch0\x01\x12J\n" +
-	"\x03Get\x12 .pilothouse.engine.v1.GetRequest\x1a!.pilothouse.engine.v1.ObjectReply\x12K\n" +
-	"\x04List\x12!.pilothouse.engine.v1.ListRequest\x1a\x1e.pilothouse.engine.v1.ListPage0\x01\x12P\n" +
-	"\x06Create\x12#.pilothouse.engine.v1.CreateRequest\x1a!.pilothouse.engine.v1.ObjectReply\x12N\n" +
-	"\x05Patch\x12\".pilothouse.engine.v1.PatchRequest\x1a!.pilothouse.engine.v1.ObjectReply\x12P\n" +
-	"\x06Delete\x12#.pilothouse.engine.v1.DeleteRequest\x1a!.pilothouse.engine.v1.DeleteReply\x12P\n" +
-	"\x06Review\x12#.pilothouse.engine.v1.ReviewRequest\x1a!.pilothouse.engine.v1.ObjectReply\x12b\n" +
+	"\x05Watch\x12\".pilothouse.engine.v1.WatchRequest\x1a .pilothouse.engine.v1.WatchBatch0\x01\x12K\n" +
+	"\x04List\x12!.pilothouse.engine.v1.ListRequest\x1a\x1e.pilothouse.engine.v1.ListPage0\x01\x12b\n" +
 	"\fResolveChart\x12).pilothouse.engine.v1.ResolveChartRequest\x1a'.pilothouse.engine.v1.ResolveChartReply\x12S\n" +
 	"\aCompose\x12$.pilothouse.engine.v1.ComposeRequest\x1a\".pilothouse.engine.v1.ComposeReply\x12P\n" +
 	"\x06Render\x12#.pilothouse.engine.v1.RenderRequest\x1a!.pilothouse.engine.v1.RenderReply\x12I\n" +
@@ -3856,7 +4086,7 @@ func file_pilothouse_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_pilothouse_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(Fault_Kind)(0),                   // 0: pilothouse.engine.v1.Fault.Kind
 	(WatchBatch_Type)(0),              // 1: pilothouse.engine.v1.WatchBatch.Type
@@ -3874,113 +4104,113 @@ var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(*Resource)(nil),                  // 13: pilothouse.engine.v1.Resource
 	(*WatchRequest)(nil),              // 14: pilothouse.engine.v1.WatchRequest
 	(*WatchBatch)(nil),                // 15: pilothouse.engine.v1.WatchBatch
-	(*GetRequest)(nil),                // 16: pilothouse.engine.v1.GetRequest
-	(*ListRequest)(nil),               // 17: pilothouse.engine.v1.ListRequest
-	(*ListPage)(nil),                  // 18: pilothouse.engine.v1.ListPage
-	(*CreateRequest)(nil),             // 19: pilothouse.engine.v1.CreateRequest
-	(*PatchRequest)(nil),              // 20: pilothouse.engine.v1.PatchRequest
-	(*DeleteRequest)(nil),             // 21: pilothouse.engine.v1.DeleteRequest
-	(*DeleteReply)(nil),               // 22: pilothouse.engine.v1.DeleteReply
-	(*ReviewRequest)(nil),             // 23: pilothouse.engine.v1.ReviewRequest
-	(*ObjectReply)(nil),               // 24: pilothouse.engine.v1.ObjectReply
-	(*ChartSource)(nil),               // 25: pilothouse.engine.v1.ChartSource
-	(*ResolveChartRequest)(nil),       // 26: pilothouse.engine.v1.ResolveChartRequest
-	(*ResolveChartReply)(nil),         // 27: pilothouse.engine.v1.ResolveChartReply
-	(*ComposeRequest)(nil),            // 28: pilothouse.engine.v1.ComposeRequest
-	(*ComposeReply)(nil),              // 29: pilothouse.engine.v1.ComposeReply
-	(*Ref)(nil),                       // 30: pilothouse.engine.v1.Ref
-	(*RenderRequest)(nil),             // 31: pilothouse.engine.v1.RenderRequest
-	(*RenderReply)(nil),               // 32: pilothouse.engine.v1.RenderReply
-	(*RunRequest)(nil),                // 33: pilothouse.engine.v1.RunRequest
-	(*RunEvent)(nil),                  // 34: pilothouse.engine.v1.RunEvent
-	(*Progress)(nil),                  // 35: pilothouse.engine.v1.Progress
-	(*Outcome)(nil),                   // 36: pilothouse.engine.v1.Outcome
-	(*ObserveRequest)(nil),            // 37: pilothouse.engine.v1.ObserveRequest
-	(*Record)(nil),                    // 38: pilothouse.engine.v1.Record
-	(*ObserveBatch)(nil),              // 39: pilothouse.engine.v1.ObserveBatch
-	(*ReleaseObjects)(nil),            // 40: pilothouse.engine.v1.ReleaseObjects
-	(*ObjectState)(nil),               // 41: pilothouse.engine.v1.ObjectState
-	(*HistoryRequest)(nil),            // 42: pilothouse.engine.v1.HistoryRequest
-	(*HistoryReply)(nil),              // 43: pilothouse.engine.v1.HistoryReply
-	(*WatchBatch_Change)(nil),         // 44: pilothouse.engine.v1.WatchBatch.Change
-	(*ComposeRequest_Document)(nil),   // 45: pilothouse.engine.v1.ComposeRequest.Document
-	(*ComposeRequest_Assignment)(nil), // 46: pilothouse.engine.v1.ComposeRequest.Assignment
-	nil,                               // 47: pilothouse.engine.v1.RunRequest.LabelsEntry
-	nil,                               // 48: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	(*ObserveBatch_RecordChange)(nil), // 49: pilothouse.engine.v1.ObserveBatch.RecordChange
+	(*ObjectCalls)(nil),               // 16: pilothouse.engine.v1.ObjectCalls
+	(*ObjectCall)(nil),                // 17: pilothouse.engine.v1.ObjectCall
+	(*ObjectAnswers)(nil),             // 18: pilothouse.engine.v1.ObjectAnswers
+	(*ObjectAnswer)(nil),              // 19: pilothouse.engine.v1.ObjectAnswer
+	(*GetRequest)(nil),                // 20: pilothouse.engine.v1.GetRequest
+	(*ListRequest)(nil),               // 21: pilothouse.engine.v1.ListRequest
+	(*ListPage)(nil),                  // 22: pilothouse.engine.v1.ListPage
+	(*CreateRequest)(nil),             // 23: pilothouse.engine.v1.CreateRequest
+	(*PatchRequest)(nil),              // 24: pilothouse.engine.v1.PatchRequest
+	(*DeleteRequest)(nil),             // 25: pilothouse.engine.v1.DeleteRequest
+	(*ReviewRequest)(nil),             // 26: pilothouse.engine.v1.ReviewRequest
+	(*ChartSource)(nil),               // 27: pilothouse.engine.v1.ChartSource
+	(*ResolveChartRequest)(nil),       // 28: pilothouse.engine.v1.ResolveChartRequest
+	(*ResolveChartReply)(nil),         // 29: pilothouse.engine.v1.ResolveChartReply
+	(*ComposeRequest)(nil),            // 30: pilothouse.engine.v1.ComposeRequest
+	(*ComposeReply)(nil),              // 31: pilothouse.engine.v1.ComposeReply
+	(*Ref)(nil),                       // 32: pilothouse.engine.v1.Ref
+	(*RenderRequest)(nil),             // 33: pilothouse.engine.v1.RenderRequest
+	(*RenderReply)(nil),               // 34: pilothouse.engine.v1.RenderReply
+	(*RunRequest)(nil),                // 35: pilothouse.engine.v1.RunRequest
+	(*RunEvent)(nil),                  // 36: pilothouse.engine.v1.RunEvent
+	(*Progress)(nil),                  // 37: pilothouse.engine.v1.Progress
+	(*Outcome)(nil),                   // 38: pilothouse.engine.v1.Outcome
+	(*ObserveRequest)(nil),            // 39: pilothouse.engine.v1.ObserveRequest
+	(*Record)(nil),                    // 40: pilothouse.engine.v1.Record
+	(*ObserveBatch)(nil),              // 41: pilothouse.engine.v1.ObserveBatch
+	(*ReleaseObjects)(nil),            // 42: pilothouse.engine.v1.ReleaseObjects
+	(*ObjectState)(nil),               // 43: pilothouse.engine.v1.ObjectState
+	(*HistoryRequest)(nil),            // 44: pilothouse.engine.v1.HistoryRequest
+	(*HistoryReply)(nil),              // 45: pilothouse.engine.v1.HistoryReply
+	(*WatchBatch_Change)(nil),         // 46: pilothouse.engine.v1.WatchBatch.Change
+	(*ComposeRequest_Document)(nil),   // 47: pilothouse.engine.v1.ComposeRequest.Document
+	(*ComposeRequest_Assignment)(nil), // 48: pilothouse.engine.v1.ComposeRequest.Assignment
+	nil,                               // 49: pilothouse.engine.v1.RunRequest.LabelsEntry
+	nil,                               // 50: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	(*ObserveBatch_RecordChange)(nil), // 51: pilothouse.engine.v1.ObserveBatch.RecordChange
 }
 var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	0,  // 0: pilothouse.engine.v1.Fault.kind:type_name -> pilothouse.engine.v1.Fault.Kind
 	11, // 1: pilothouse.engine.v1.ConnectRequest.impersonate:type_name -> pilothouse.engine.v1.Impersonation
 	10, // 2: pilothouse.engine.v1.ConnectRequest.identity:type_name -> pilothouse.engine.v1.Identity
 	13, // 3: pilothouse.engine.v1.WatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	44, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
+	46, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
 	6,  // 5: pilothouse.engine.v1.WatchBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	13, // 6: pilothouse.engine.v1.GetRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	13, // 7: pilothouse.engine.v1.ListRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	13, // 8: pilothouse.engine.v1.CreateRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	13, // 9: pilothouse.engine.v1.PatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	2,  // 10: pilothouse.engine.v1.PatchRequest.type:type_name -> pilothouse.engine.v1.PatchRequest.Type
-	13, // 11: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	13, // 12: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	25, // 13: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	45, // 14: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	46, // 15: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
-	45, // 16: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	30, // 17: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
-	3,  // 18: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
-	47, // 19: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
-	48, // 20: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	35, // 21: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
-	36, // 22: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
-	4,  // 23: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
-	38, // 24: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
-	6,  // 25: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
-	30, // 26: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
-	49, // 27: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
-	40, // 28: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
-	6,  // 29: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	41, // 30: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
-	30, // 31: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
-	5,  // 32: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
-	38, // 33: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
-	1,  // 34: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
-	38, // 35: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
-	7,  // 36: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
-	9,  // 37: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
-	14, // 38: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
-	16, // 39: pilothouse.engine.v1.Engine.Get:input_type -> pilothouse.engine.v1.GetRequest
-	17, // 40: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
-	19, // 41: pilothouse.engine.v1.Engine.Create:input_type -> pilothouse.engine.v1.CreateRequest
-	20, // 42: pilothouse.engine.v1.Engine.Patch:input_type -> pilothouse.engine.v1.PatchRequest
-	21, // 43: pilothouse.engine.v1.Engine.Delete:input_type -> pilothouse.engine.v1.DeleteRequest
-	23, // 44: pilothouse.engine.v1.Engine.Review:input_type -> pilothouse.engine.v1.ReviewRequest
-	26, // 45: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
-	28, // 46: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
-	31, // 47: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
-	33, // 48: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
-	37, // 49: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
-	42, // 50: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
-	8,  // 51: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
-	12, // 52: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
-	15, // 53: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
-	24, // 54: pilothouse.engine.v1.Engine.Get:output_type -> pilothouse.engine.v1.ObjectReply
-	18, // 55: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
-	24, // 56: pilothouse.engine.v1.Engine.Create:output_type -> pilothouse.engine.v1.ObjectReply
-	24, // 57: pilothouse.engine.v1.Engine.Patch:output_type -> pilothouse.engine.v1.ObjectReply
-	22, // 58: pilothouse.engine.v1.Engine.Delete:output_type -> pilothouse.engine.v1.DeleteReply
-	24, // 59: pilothouse.engine.v1.Engine.Review:output_type -> pilothouse.engine.v1.ObjectReply
-	27, // 60: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
-	29, // 61: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
-	32, // 62: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
-	34, // 63: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
-	39, // 64: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
-	43, // 65: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
-	51, // [51:66] is the sub-list for method output_type
-	36, // [36:51] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	17, // 6: pilothouse.engine.v1.ObjectCalls.calls:type_name -> pilothouse.engine.v1.ObjectCall
+	20, // 7: pilothouse.engine.v1.ObjectCall.get:type_name -> pilothouse.engine.v1.GetRequest
+	23, // 8: pilothouse.engine.v1.ObjectCall.create:type_name -> pilothouse.engine.v1.CreateRequest
+	24, // 9: pilothouse.engine.v1.ObjectCall.patch:type_name -> pilothouse.engine.v1.PatchRequest
+	25, // 10: pilothouse.engine.v1.ObjectCall.delete:type_name -> pilothouse.engine.v1.DeleteRequest
+	26, // 11: pilothouse.engine.v1.ObjectCall.review:type_name -> pilothouse.engine.v1.ReviewRequest
+	19, // 12: pilothouse.engine.v1.ObjectAnswers.answers:type_name -> pilothouse.engine.v1.ObjectAnswer
+	6,  // 13: pilothouse.engine.v1.ObjectAnswer.fault:type_name -> pilothouse.engine.v1.Fault
+	13, // 14: pilothouse.engine.v1.GetRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	13, // 15: pilothouse.engine.v1.ListRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	13, // 16: pilothouse.engine.v1.CreateRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	13, // 17: pilothouse.engine.v1.PatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	2,  // 18: pilothouse.engine.v1.PatchRequest.type:type_name -> pilothouse.engine.v1.PatchRequest.Type
+	13, // 19: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	13, // 20: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	27, // 21: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
+	47, // 22: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	48, // 23: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
+	47, // 24: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	32, // 25: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
+	3,  // 26: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
+	49, // 27: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
+	50, // 28: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	37, // 29: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
+	38, // 30: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
+	4,  // 31: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
+	40, // 32: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
+	6,  // 33: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
+	32, // 34: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
+	51, // 35: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
+	42, // 36: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
+	6,  // 37: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
+	43, // 38: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
+	32, // 39: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
+	5,  // 40: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
+	40, // 41: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
+	1,  // 42: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
+	40, // 43: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
+	7,  // 44: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
+	9,  // 45: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
+	14, // 46: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
+	21, // 47: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
+	28, // 48: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
+	30, // 49: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
+	33, // 50: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
+	35, // 51: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
+	39, // 52: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
+	44, // 53: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
+	8,  // 54: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
+	12, // 55: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
+	15, // 56: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
+	22, // 57: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
+	29, // 58: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
+	31, // 59: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
+	34, // 60: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
+	36, // 61: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
+	41, // 62: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
+	45, // 63: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
+	54, // [54:64] is the sub-list for method output_type
+	44, // [44:54] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_pilothouse_engine_v1_engine_proto_init() }
@@ -3992,7 +4222,14 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 		(*ConnectRequest_Kubeconfig)(nil),
 		(*ConnectRequest_InCluster)(nil),
 	}
-	file_pilothouse_engine_v1_engine_proto_msgTypes[28].OneofWrappers = []any{
+	file_pilothouse_engine_v1_engine_proto_msgTypes[11].OneofWrappers = []any{
+		(*ObjectCall_Get)(nil),
+		(*ObjectCall_Create)(nil),
+		(*ObjectCall_Patch)(nil),
+		(*ObjectCall_Delete)(nil),
+		(*ObjectCall_Review)(nil),
+	}
+	file_pilothouse_engine_v1_engine_proto_msgTypes[30].OneofWrappers = []any{
 		(*RunEvent_Progress)(nil),
 		(*RunEvent_Outcome)(nil),
 	}
@@ -4002,7 +4239,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pilothouse_engine_v1_engine_proto_rawDesc), len(file_pilothouse_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   44,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

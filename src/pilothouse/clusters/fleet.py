@@ -24,7 +24,8 @@ from pilothouse.core.desired import ChartAsk, ReleaseName
 from pilothouse.core.observed import Decoded, Record
 from pilothouse.core.observed import Objects as ObservedObjects
 from pilothouse.core.outcome import Outcome
-from pilothouse.engine.client import EngineClient, as_error
+from pilothouse.engine.client import EngineClient
+from pilothouse.engine.failures import as_error
 from pilothouse.errors import EngineLost, InvalidInput, Missing, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.ports import Credentials, Order, Progress, ResolvedChart
