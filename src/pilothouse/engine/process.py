@@ -9,8 +9,6 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
-import tempfile
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ import structlog
 
 from pilothouse import gobuild
 from pilothouse.engine.calls import ObjectCalls
+from pilothouse.engine.place import private_directory
 from pilothouse.errors import EngineLost, PilothouseError
 
 # The socket for calls on single objects is beside the one for gRPC.
@@ -142,9 +141,8 @@ class EngineProcess:
         """Run one incarnation to its end; always ends in EngineLost or cancellation."""
         self._count += 1
         self._tail.clear()
-        directory = Path(tempfile.mkdtemp(prefix="ph-engine-"))
-        socket = directory / f"{self._count}.sock"
-        try:
+        with private_directory() as directory:
+            socket = directory / f"{self._count}.sock"
             process = await asyncio.create_subprocess_exec(
                 str(self._binary),
                 "--socket",
@@ -164,11 +162,7 @@ class EngineProcess:
                 await _stop(process)
                 # Its last words are the explanation: they must be read before it is told.
                 await asyncio.wait({drain})
-            raise EngineLost(
-                self._epitaph(what or f"the engine ended with code {process.returncode}")
-            )
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
+        raise EngineLost(self._epitaph(what or f"the engine ended with code {process.returncode}"))
 
     async def _serve(self, process: asyncio.subprocess.Process, socket: Path) -> str:
         """Offer one engine for as long as it lives; return why it never did, if so."""
