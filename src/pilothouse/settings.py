@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+# Where every pod finds its account; PILOTHOUSE_SERVICE_ACCOUNT names another directory with the same files.
+SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+
 
 def _home(variable: str, fallback: str) -> Path:
     return Path(os.environ.get(variable) or Path.home() / fallback)
@@ -23,7 +26,8 @@ def cache_dir() -> Path:
 
 def own_namespace() -> str:
     """Return the namespace this pod runs in; outside a cluster, default."""
-    mounted = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+    account = os.environ.get("PILOTHOUSE_SERVICE_ACCOUNT") or SERVICE_ACCOUNT
+    mounted = Path(account) / "namespace"
     if "POD_NAMESPACE" in os.environ:
         return os.environ["POD_NAMESPACE"]
     return mounted.read_text().strip() if mounted.is_file() else "default"

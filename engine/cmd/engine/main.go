@@ -31,6 +31,8 @@ import (
 const (
 	maxMessage = 64 << 20
 	window     = 1 << 20
+	// objectsSuffix names the socket for calls on single objects, beside the one for gRPC.
+	objectsSuffix = ".objects"
 )
 
 // version is set by the build.
@@ -57,6 +59,10 @@ func run(socket, cacheDir string) error {
 	if err != nil {
 		return err
 	}
+	objects, err := listen(socket + objectsSuffix)
+	if err != nil {
+		return err
+	}
 	engine, err := newServer(socket, cacheDir)
 	if err != nil {
 		return err
@@ -68,8 +74,9 @@ func run(socket, cacheDir string) error {
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(4*window),
 	)
 	enginev1.RegisterEngineServer(grpcServer, engine)
-	failed := make(chan error, 1)
+	failed := make(chan error, 2)
 	go func() { failed <- grpcServer.Serve(listener) }()
+	go func() { failed <- engine.ServeObjects(objects) }()
 	if err := greet(os.Stdout, socket); err != nil {
 		return fmt.Errorf("nobody reads the handshake: %w", err)
 	}
@@ -79,7 +86,7 @@ func run(socket, cacheDir string) error {
 		slog.Info("stopping", "why", reason)
 		grpcServer.Stop()
 	}
-	_ = os.Remove(socket)
+	_, _ = os.Remove(socket), os.Remove(socket+objectsSuffix)
 	return err
 }
 

@@ -25,11 +25,8 @@ const (
 // restConfig reads the request's credentials. No message repeats what a kubeconfig holds.
 func restConfig(request *enginev1.ConnectRequest) (*rest.Config, login, error) {
 	if request.GetInCluster() {
-		config, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, login{}, fault.Wrap(enginev1.Fault_INVALID, err, "the in-cluster credentials cannot be used: %v", err)
-		}
-		return config, login{}, nil
+		config, err := inCluster()
+		return config, login{}, err
 	}
 	parsed, err := parseKubeconfig(request.GetKubeconfig())
 	if err != nil {

@@ -11,6 +11,8 @@
 //
 // A call that fails ends with a gRPC status and, in the trailer `pilothouse-fault-bin`, a Fault that
 // says what kind of failure it was in the words the brain reasons with.
+//
+// Calls on single objects do not go through gRPC: see ObjectCalls.
 
 package enginev1
 
@@ -277,7 +279,7 @@ func (x PatchRequest_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PatchRequest_Type.Descriptor instead.
 func (PatchRequest_Type) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{14, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{18, 0}
 }
 
 type RunRequest_Action int32
@@ -337,7 +339,7 @@ func (x RunRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RunRequest_Action.Descriptor instead.
 func (RunRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29, 0}
 }
 
 type Progress_Phase int32
@@ -386,7 +388,7 @@ func (x Progress_Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Progress_Phase.Descriptor instead.
 func (Progress_Phase) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31, 0}
 }
 
 type ObjectState_State int32
@@ -444,7 +446,7 @@ func (x ObjectState_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ObjectState_State.Descriptor instead.
 func (ObjectState_State) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{43, 0}
 }
 
 type Fault struct {
@@ -1131,6 +1133,304 @@ func (x *WatchBatch) GetRecovered() bool {
 	return false
 }
 
+// Calls on single objects have a private Unix socket of their own, because a gRPC message costs several times
+// what they do. The brain sends ObjectCalls, the engine ObjectAnswers, each as four bytes of length (the highest
+// first) and the message; what is waiting at the same moment travels in one message. Calls run side by side and
+// are answered in the order they are ready.
+type ObjectCalls struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Calls         []*ObjectCall          `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	Cancelled     []uint64               `protobuf:"varint,2,rep,packed,name=cancelled,proto3" json:"cancelled,omitempty"` // calls nobody waits for any more; an answer may still come
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectCalls) Reset() {
+	*x = ObjectCalls{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectCalls) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectCalls) ProtoMessage() {}
+
+func (x *ObjectCalls) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectCalls.ProtoReflect.Descriptor instead.
+func (*ObjectCalls) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ObjectCalls) GetCalls() []*ObjectCall {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+func (x *ObjectCalls) GetCancelled() []uint64 {
+	if x != nil {
+		return x.Cancelled
+	}
+	return nil
+}
+
+type ObjectCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // chosen by the caller, unique in its connection
+	// Types that are valid to be assigned to Verb:
+	//
+	//	*ObjectCall_Get
+	//	*ObjectCall_Create
+	//	*ObjectCall_Patch
+	//	*ObjectCall_Delete
+	//	*ObjectCall_Review
+	Verb          isObjectCall_Verb `protobuf_oneof:"verb"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectCall) Reset() {
+	*x = ObjectCall{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectCall) ProtoMessage() {}
+
+func (x *ObjectCall) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectCall.ProtoReflect.Descriptor instead.
+func (*ObjectCall) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ObjectCall) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ObjectCall) GetVerb() isObjectCall_Verb {
+	if x != nil {
+		return x.Verb
+	}
+	return nil
+}
+
+func (x *ObjectCall) GetGet() *GetRequest {
+	if x != nil {
+		if x, ok := x.Verb.(*ObjectCall_Get); ok {
+			return x.Get
+		}
+	}
+	return nil
+}
+
+func (x *ObjectCall) GetCreate() *CreateRequest {
+	if x != nil {
+		if x, ok := x.Verb.(*ObjectCall_Create); ok {
+			return x.Create
+		}
+	}
+	return nil
+}
+
+func (x *ObjectCall) GetPatch() *PatchRequest {
+	if x != nil {
+		if x, ok := x.Verb.(*ObjectCall_Patch); ok {
+			return x.Patch
+		}
+	}
+	return nil
+}
+
+func (x *ObjectCall) GetDelete() *DeleteRequest {
+	if x != nil {
+		if x, ok := x.Verb.(*ObjectCall_Delete); ok {
+			return x.Delete
+		}
+	}
+	return nil
+}
+
+func (x *ObjectCall) GetReview() *ReviewRequest {
+	if x != nil {
+		if x, ok := x.Verb.(*ObjectCall_Review); ok {
+			return x.Review
+		}
+	}
+	return nil
+}
+
+type isObjectCall_Verb interface {
+	isObjectCall_Verb()
+}
+
+type ObjectCall_Get struct {
+	Get *GetRequest `protobuf:"bytes,2,opt,name=get,proto3,oneof"`
+}
+
+type ObjectCall_Create struct {
+	Create *CreateRequest `protobuf:"bytes,3,opt,name=create,proto3,oneof"`
+}
+
+type ObjectCall_Patch struct {
+	Patch *PatchRequest `protobuf:"bytes,4,opt,name=patch,proto3,oneof"`
+}
+
+type ObjectCall_Delete struct {
+	Delete *DeleteRequest `protobuf:"bytes,5,opt,name=delete,proto3,oneof"`
+}
+
+type ObjectCall_Review struct {
+	Review *ReviewRequest `protobuf:"bytes,6,opt,name=review,proto3,oneof"`
+}
+
+func (*ObjectCall_Get) isObjectCall_Verb() {}
+
+func (*ObjectCall_Create) isObjectCall_Verb() {}
+
+func (*ObjectCall_Patch) isObjectCall_Verb() {}
+
+func (*ObjectCall_Delete) isObjectCall_Verb() {}
+
+func (*ObjectCall_Review) isObjectCall_Verb() {}
+
+type ObjectAnswers struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Answers       []*ObjectAnswer        `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectAnswers) Reset() {
+	*x = ObjectAnswers{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectAnswers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectAnswers) ProtoMessage() {}
+
+func (x *ObjectAnswers) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectAnswers.ProtoReflect.Descriptor instead.
+func (*ObjectAnswers) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ObjectAnswers) GetAnswers() []*ObjectAnswer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+type ObjectAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Object        []byte                 `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"` // JSON; empty after a delete
+	Fault         *Fault                 `protobuf:"bytes,3,opt,name=fault,proto3" json:"fault,omitempty"`   // absent: it worked
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectAnswer) Reset() {
+	*x = ObjectAnswer{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectAnswer) ProtoMessage() {}
+
+func (x *ObjectAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectAnswer.ProtoReflect.Descriptor instead.
+func (*ObjectAnswer) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ObjectAnswer) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ObjectAnswer) GetObject() []byte {
+	if x != nil {
+		return x.Object
+	}
+	return nil
+}
+
+func (x *ObjectAnswer) GetFault() *Fault {
+	if x != nil {
+		return x.Fault
+	}
+	return nil
+}
+
 type GetRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
@@ -1144,7 +1444,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +1456,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1469,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{10}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetRequest) GetCluster() string {
@@ -1221,7 +1521,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1233,7 +1533,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1246,7 +1546,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{11}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListRequest) GetCluster() string {
@@ -1300,7 +1600,7 @@ type ListPage struct {
 
 func (x *ListPage) Reset() {
 	*x = ListPage{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1312,7 +1612,7 @@ func (x *ListPage) String() string {
 func (*ListPage) ProtoMessage() {}
 
 func (x *ListPage) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1325,7 +1625,7 @@ func (x *ListPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPage.ProtoReflect.Descriptor instead.
 func (*ListPage) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{12}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListPage) GetObjects() [][]byte {
@@ -1348,7 +1648,7 @@ type CreateRequest struct {
 
 func (x *CreateRequest) Reset() {
 	*x = CreateRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1660,7 @@ func (x *CreateRequest) String() string {
 func (*CreateRequest) ProtoMessage() {}
 
 func (x *CreateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +1673,7 @@ func (x *CreateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRequest.ProtoReflect.Descriptor instead.
 func (*CreateRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{13}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CreateRequest) GetCluster() string {
@@ -1429,7 +1729,7 @@ type PatchRequest struct {
 
 func (x *PatchRequest) Reset() {
 	*x = PatchRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1441,7 +1741,7 @@ func (x *PatchRequest) String() string {
 func (*PatchRequest) ProtoMessage() {}
 
 func (x *PatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1454,7 +1754,7 @@ func (x *PatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchRequest.ProtoReflect.Descriptor instead.
 func (*PatchRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{14}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PatchRequest) GetCluster() string {
@@ -1541,7 +1841,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +1853,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1566,7 +1866,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{15}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DeleteRequest) GetCluster() string {
@@ -1611,42 +1911,6 @@ func (x *DeleteRequest) GetPropagation() string {
 	return ""
 }
 
-type DeleteReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DeleteReply) Reset() {
-	*x = DeleteReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DeleteReply) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DeleteReply) ProtoMessage() {}
-
-func (x *DeleteReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DeleteReply.ProtoReflect.Descriptor instead.
-func (*DeleteReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{16}
-}
-
 // Review creates one of the review kinds (SelfSubjectAccessReview, SubjectAccessReview, TokenReview) and
 // returns it with its status.
 type ReviewRequest struct {
@@ -1660,7 +1924,7 @@ type ReviewRequest struct {
 
 func (x *ReviewRequest) Reset() {
 	*x = ReviewRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +1936,7 @@ func (x *ReviewRequest) String() string {
 func (*ReviewRequest) ProtoMessage() {}
 
 func (x *ReviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +1949,7 @@ func (x *ReviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewRequest.ProtoReflect.Descriptor instead.
 func (*ReviewRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{17}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReviewRequest) GetCluster() string {
@@ -1703,50 +1967,6 @@ func (x *ReviewRequest) GetResource() *Resource {
 }
 
 func (x *ReviewRequest) GetObject() []byte {
-	if x != nil {
-		return x.Object
-	}
-	return nil
-}
-
-type ObjectReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Object        []byte                 `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ObjectReply) Reset() {
-	*x = ObjectReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ObjectReply) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ObjectReply) ProtoMessage() {}
-
-func (x *ObjectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ObjectReply.ProtoReflect.Descriptor instead.
-func (*ObjectReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{18}
-}
-
-func (x *ObjectReply) GetObject() []byte {
 	if x != nil {
 		return x.Object
 	}
@@ -1771,7 +1991,7 @@ type ChartSource struct {
 
 func (x *ChartSource) Reset() {
 	*x = ChartSource{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +2003,7 @@ func (x *ChartSource) String() string {
 func (*ChartSource) ProtoMessage() {}
 
 func (x *ChartSource) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +2016,7 @@ func (x *ChartSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChartSource.ProtoReflect.Descriptor instead.
 func (*ChartSource) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{19}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ChartSource) GetRepository() string {
@@ -1878,7 +2098,7 @@ type ResolveChartRequest struct {
 
 func (x *ResolveChartRequest) Reset() {
 	*x = ResolveChartRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +2110,7 @@ func (x *ResolveChartRequest) String() string {
 func (*ResolveChartRequest) ProtoMessage() {}
 
 func (x *ResolveChartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +2123,7 @@ func (x *ResolveChartRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveChartRequest.ProtoReflect.Descriptor instead.
 func (*ResolveChartRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{20}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ResolveChartRequest) GetSource() *ChartSource {
@@ -1928,7 +2148,7 @@ type ResolveChartReply struct {
 
 func (x *ResolveChartReply) Reset() {
 	*x = ResolveChartReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1940,7 +2160,7 @@ func (x *ResolveChartReply) String() string {
 func (*ResolveChartReply) ProtoMessage() {}
 
 func (x *ResolveChartReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1953,7 +2173,7 @@ func (x *ResolveChartReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveChartReply.ProtoReflect.Descriptor instead.
 func (*ResolveChartReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{21}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ResolveChartReply) GetName() string {
@@ -2018,7 +2238,7 @@ type ComposeRequest struct {
 
 func (x *ComposeRequest) Reset() {
 	*x = ComposeRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2030,7 +2250,7 @@ func (x *ComposeRequest) String() string {
 func (*ComposeRequest) ProtoMessage() {}
 
 func (x *ComposeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2043,7 +2263,7 @@ func (x *ComposeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest.ProtoReflect.Descriptor instead.
 func (*ComposeRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ComposeRequest) GetDocuments() []*ComposeRequest_Document {
@@ -2078,7 +2298,7 @@ type ComposeReply struct {
 
 func (x *ComposeReply) Reset() {
 	*x = ComposeReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2090,7 +2310,7 @@ func (x *ComposeReply) String() string {
 func (*ComposeReply) ProtoMessage() {}
 
 func (x *ComposeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2103,7 +2323,7 @@ func (x *ComposeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeReply.ProtoReflect.Descriptor instead.
 func (*ComposeReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{23}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ComposeReply) GetValues() []byte {
@@ -2139,7 +2359,7 @@ type Ref struct {
 
 func (x *Ref) Reset() {
 	*x = Ref{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2151,7 +2371,7 @@ func (x *Ref) String() string {
 func (*Ref) ProtoMessage() {}
 
 func (x *Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2164,7 +2384,7 @@ func (x *Ref) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ref.ProtoReflect.Descriptor instead.
 func (*Ref) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Ref) GetApiVersion() string {
@@ -2211,7 +2431,7 @@ type RenderRequest struct {
 
 func (x *RenderRequest) Reset() {
 	*x = RenderRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2223,7 +2443,7 @@ func (x *RenderRequest) String() string {
 func (*RenderRequest) ProtoMessage() {}
 
 func (x *RenderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2236,7 +2456,7 @@ func (x *RenderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderRequest.ProtoReflect.Descriptor instead.
 func (*RenderRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RenderRequest) GetCluster() string {
@@ -2308,7 +2528,7 @@ type RenderReply struct {
 
 func (x *RenderReply) Reset() {
 	*x = RenderReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +2540,7 @@ func (x *RenderReply) String() string {
 func (*RenderReply) ProtoMessage() {}
 
 func (x *RenderReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +2553,7 @@ func (x *RenderReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderReply.ProtoReflect.Descriptor instead.
 func (*RenderReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RenderReply) GetManifest() string {
@@ -2404,7 +2624,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2416,7 +2636,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2429,7 +2649,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RunRequest) GetCluster() string {
@@ -2599,7 +2819,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2611,7 +2831,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2624,7 +2844,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RunEvent) GetEvent() isRunEvent_Event {
@@ -2678,7 +2898,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2690,7 +2910,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2703,7 +2923,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Progress) GetPhase() Progress_Phase {
@@ -2734,7 +2954,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2746,7 +2966,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2759,7 +2979,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{30}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Outcome) GetRecord() *Record {
@@ -2809,7 +3029,7 @@ type HookLog struct {
 
 func (x *HookLog) Reset() {
 	*x = HookLog{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2821,7 +3041,7 @@ func (x *HookLog) String() string {
 func (*HookLog) ProtoMessage() {}
 
 func (x *HookLog) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2834,7 +3054,7 @@ func (x *HookLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookLog.ProtoReflect.Descriptor instead.
 func (*HookLog) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *HookLog) GetHook() string {
@@ -2870,7 +3090,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2882,7 +3102,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2895,7 +3115,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ObserveRequest) GetCluster() string {
@@ -2928,7 +3148,7 @@ type Attention struct {
 
 func (x *Attention) Reset() {
 	*x = Attention{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2940,7 +3160,7 @@ func (x *Attention) String() string {
 func (*Attention) ProtoMessage() {}
 
 func (x *Attention) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2953,7 +3173,7 @@ func (x *Attention) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attention.ProtoReflect.Descriptor instead.
 func (*Attention) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Attention) GetNamespace() string {
@@ -3012,7 +3232,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3024,7 +3244,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3037,7 +3257,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *HealthCheck) GetOrigin() string {
@@ -3085,7 +3305,7 @@ type CheckExpressionsRequest struct {
 
 func (x *CheckExpressionsRequest) Reset() {
 	*x = CheckExpressionsRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3097,7 +3317,7 @@ func (x *CheckExpressionsRequest) String() string {
 func (*CheckExpressionsRequest) ProtoMessage() {}
 
 func (x *CheckExpressionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3110,7 +3330,7 @@ func (x *CheckExpressionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckExpressionsRequest.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CheckExpressionsRequest) GetExpressions() []*CheckExpressionsRequest_Expression {
@@ -3128,7 +3348,7 @@ type CheckExpressionsReply struct {
 
 func (x *CheckExpressionsReply) Reset() {
 	*x = CheckExpressionsReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3140,7 +3360,7 @@ func (x *CheckExpressionsReply) String() string {
 func (*CheckExpressionsReply) ProtoMessage() {}
 
 func (x *CheckExpressionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3153,7 +3373,7 @@ func (x *CheckExpressionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckExpressionsReply.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
 }
 
 // Record is Helm's release record as its metadata tells it: never decoded.
@@ -3180,7 +3400,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3192,7 +3412,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3205,7 +3425,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Record) GetNamespace() string {
@@ -3322,7 +3542,7 @@ type ObserveBatch struct {
 
 func (x *ObserveBatch) Reset() {
 	*x = ObserveBatch{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3334,7 +3554,7 @@ func (x *ObserveBatch) String() string {
 func (*ObserveBatch) ProtoMessage() {}
 
 func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3347,7 +3567,7 @@ func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch.ProtoReflect.Descriptor instead.
 func (*ObserveBatch) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ObserveBatch) GetRecords() []*ObserveBatch_RecordChange {
@@ -3410,7 +3630,7 @@ type NamespaceSight struct {
 
 func (x *NamespaceSight) Reset() {
 	*x = NamespaceSight{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3422,7 +3642,7 @@ func (x *NamespaceSight) String() string {
 func (*NamespaceSight) ProtoMessage() {}
 
 func (x *NamespaceSight) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3435,7 +3655,7 @@ func (x *NamespaceSight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamespaceSight.ProtoReflect.Descriptor instead.
 func (*NamespaceSight) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *NamespaceSight) GetNamespace() string {
@@ -3477,7 +3697,7 @@ type ReleaseObjects struct {
 
 func (x *ReleaseObjects) Reset() {
 	*x = ReleaseObjects{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3489,7 +3709,7 @@ func (x *ReleaseObjects) String() string {
 func (*ReleaseObjects) ProtoMessage() {}
 
 func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3502,7 +3722,7 @@ func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseObjects.ProtoReflect.Descriptor instead.
 func (*ReleaseObjects) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReleaseObjects) GetNamespace() string {
@@ -3573,7 +3793,7 @@ type ObjectState struct {
 
 func (x *ObjectState) Reset() {
 	*x = ObjectState{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3585,7 +3805,7 @@ func (x *ObjectState) String() string {
 func (*ObjectState) ProtoMessage() {}
 
 func (x *ObjectState) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3598,7 +3818,7 @@ func (x *ObjectState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectState.ProtoReflect.Descriptor instead.
 func (*ObjectState) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ObjectState) GetRef() *Ref {
@@ -3642,7 +3862,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3654,7 +3874,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3667,7 +3887,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *HistoryRequest) GetCluster() string {
@@ -3714,7 +3934,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3726,7 +3946,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3739,7 +3959,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{43}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *HistoryReply) GetRecords() []*Record {
@@ -3759,7 +3979,7 @@ type WatchBatch_Change struct {
 
 func (x *WatchBatch_Change) Reset() {
 	*x = WatchBatch_Change{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3771,7 +3991,7 @@ func (x *WatchBatch_Change) String() string {
 func (*WatchBatch_Change) ProtoMessage() {}
 
 func (x *WatchBatch_Change) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3811,7 +4031,7 @@ type ComposeRequest_Document struct {
 
 func (x *ComposeRequest_Document) Reset() {
 	*x = ComposeRequest_Document{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3823,7 +4043,7 @@ func (x *ComposeRequest_Document) String() string {
 func (*ComposeRequest_Document) ProtoMessage() {}
 
 func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3836,7 +4056,7 @@ func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest_Document.ProtoReflect.Descriptor instead.
 func (*ComposeRequest_Document) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24, 0}
 }
 
 func (x *ComposeRequest_Document) GetOrigin() string {
@@ -3864,7 +4084,7 @@ type ComposeRequest_Assignment struct {
 
 func (x *ComposeRequest_Assignment) Reset() {
 	*x = ComposeRequest_Assignment{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3876,7 +4096,7 @@ func (x *ComposeRequest_Assignment) String() string {
 func (*ComposeRequest_Assignment) ProtoMessage() {}
 
 func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3889,7 +4109,7 @@ func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest_Assignment.ProtoReflect.Descriptor instead.
 func (*ComposeRequest_Assignment) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22, 1}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24, 1}
 }
 
 func (x *ComposeRequest_Assignment) GetOrigin() string {
@@ -3923,7 +4143,7 @@ type CheckExpressionsRequest_Expression struct {
 
 func (x *CheckExpressionsRequest_Expression) Reset() {
 	*x = CheckExpressionsRequest_Expression{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3935,7 +4155,7 @@ func (x *CheckExpressionsRequest_Expression) String() string {
 func (*CheckExpressionsRequest_Expression) ProtoMessage() {}
 
 func (x *CheckExpressionsRequest_Expression) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3948,7 +4168,7 @@ func (x *CheckExpressionsRequest_Expression) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use CheckExpressionsRequest_Expression.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsRequest_Expression) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37, 0}
 }
 
 func (x *CheckExpressionsRequest_Expression) GetOrigin() string {
@@ -3975,7 +4195,7 @@ type ObserveBatch_RecordChange struct {
 
 func (x *ObserveBatch_RecordChange) Reset() {
 	*x = ObserveBatch_RecordChange{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3987,7 +4207,7 @@ func (x *ObserveBatch_RecordChange) String() string {
 func (*ObserveBatch_RecordChange) ProtoMessage() {}
 
 func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4000,7 +4220,7 @@ func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch_RecordChange.ProtoReflect.Descriptor instead.
 func (*ObserveBatch_RecordChange) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40, 0}
 }
 
 func (x *ObserveBatch_RecordChange) GetRecord() *Record {
@@ -4107,7 +4327,25 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x06object\x18\x02 \x01(\fR\x06object\"\x19\n" +
 	"\x04Type\x12\a\n" +
 	"\x03PUT\x10\x00\x12\b\n" +
-	"\x04GONE\x10\x01\"\xb9\x01\n" +
+	"\x04GONE\x10\x01\"c\n" +
+	"\vObjectCalls\x126\n" +
+	"\x05calls\x18\x01 \x03(\v2 .pilothouse.engine.v1.ObjectCallR\x05calls\x12\x1c\n" +
+	"\tcancelled\x18\x02 \x03(\x04R\tcancelled\"\xd3\x02\n" +
+	"\n" +
+	"ObjectCall\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x124\n" +
+	"\x03get\x18\x02 \x01(\v2 .pilothouse.engine.v1.GetRequestH\x00R\x03get\x12=\n" +
+	"\x06create\x18\x03 \x01(\v2#.pilothouse.engine.v1.CreateRequestH\x00R\x06create\x12:\n" +
+	"\x05patch\x18\x04 \x01(\v2\".pilothouse.engine.v1.PatchRequestH\x00R\x05patch\x12=\n" +
+	"\x06delete\x18\x05 \x01(\v2#.pilothouse.engine.v1.DeleteRequestH\x00R\x06delete\x12=\n" +
+	"\x06review\x18\x06 \x01(\v2#.pilothouse.engine.v1.ReviewRequestH\x00R\x06reviewB\x06\n" +
+	"\x04verb\"M\n" +
+	"\rObjectAnswers\x12<\n" +
+	"\aanswers\x18\x01 \x03(\v2\".pilothouse.engine.v1.ObjectAnswerR\aanswers\"i\n" +
+	"\fObjectAnswer\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
+	"\x06object\x18\x02 \x01(\fR\x06object\x121\n" +
+	"\x05fault\x18\x03 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\"\xb9\x01\n" +
 	"\n" +
 	"GetRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12:\n" +
@@ -4152,14 +4390,11 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\tnamespace\x18\x03 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x04 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x05 \x01(\tR\x03uid\x12 \n" +
-	"\vpropagation\x18\x06 \x01(\tR\vpropagation\"\r\n" +
-	"\vDeleteReply\"}\n" +
+	"\vpropagation\x18\x06 \x01(\tR\vpropagation\"}\n" +
 	"\rReviewRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12:\n" +
 	"\bresource\x18\x02 \x01(\v2\x1e.pilothouse.engine.v1.ResourceR\bresource\x12\x16\n" +
-	"\x06object\x18\x03 \x01(\fR\x06object\"%\n" +
-	"\vObjectReply\x12\x16\n" +
-	"\x06object\x18\x01 \x01(\fR\x06object\"\xb2\x02\n" +
+	"\x06object\x18\x03 \x01(\fR\x06object\"\xb2\x02\n" +
 	"\vChartSource\x12\x1e\n" +
 	"\n" +
 	"repository\x18\x01 \x01(\tR\n" +
@@ -4384,18 +4619,12 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\tWatchMode\x12\v\n" +
 	"\aCLUSTER\x10\x00\x12\r\n" +
 	"\tNAMESPACE\x10\x01\x12\b\n" +
-	"\x04POLL\x10\x022\xd0\n" +
-	"\n" +
+	"\x04POLL\x10\x022\xbe\a\n" +
 	"\x06Engine\x12M\n" +
 	"\x05Hello\x12\".pilothouse.engine.v1.HelloRequest\x1a .pilothouse.engine.v1.HelloReply\x12S\n" +
 	"\aConnect\x12$.pilothouse.engine.v1.ConnectRequest\x1a\".pilothouse.engine.v1.ConnectReply\x12O\n" +
-	"\x05Watch\x12\".pilothouse.engine.v1.WatchRequest\x1a .pilothouse.engine.v1.WatchBatch0\x01\x12J\n" +
-	"\x03Get\x12 .pilothouse.engine.v1.GetRequest\x1a!.pilothouse.engine.v1.ObjectReply\x12K\n" +
-	"\x04List\x12!.pilothouse.engine.v1.ListRequest\x1a\x1e.pilothouse.engine.v1.ListPage0\x01\x12P\n" +
-	"\x06Create\x12#.pilothouse.engine.v1.CreateRequest\x1a!.pilothouse.engine.v1.ObjectReply\x12N\n" +
-	"\x05Patch\x12\".pilothouse.engine.v1.PatchRequest\x1a!.pilothouse.engine.v1.ObjectReply\x12P\n" +
-	"\x06Delete\x12#.pilothouse.engine.v1.DeleteRequest\x1a!.pilothouse.engine.v1.DeleteReply\x12P\n" +
-	"\x06Review\x12#.pilothouse.engine.v1.ReviewRequest\x1a!.pilothouse.engine.v1.ObjectReply\x12b\n" +
+	"\x05Watch\x12\".pilothouse.engine.v1.WatchRequest\x1a .pilothouse.engine.v1.WatchBatch0\x01\x12K\n" +
+	"\x04List\x12!.pilothouse.engine.v1.ListRequest\x1a\x1e.pilothouse.engine.v1.ListPage0\x01\x12b\n" +
 	"\fResolveChart\x12).pilothouse.engine.v1.ResolveChartRequest\x1a'.pilothouse.engine.v1.ResolveChartReply\x12S\n" +
 	"\aCompose\x12$.pilothouse.engine.v1.ComposeRequest\x1a\".pilothouse.engine.v1.ComposeReply\x12P\n" +
 	"\x06Render\x12#.pilothouse.engine.v1.RenderRequest\x1a!.pilothouse.engine.v1.RenderReply\x12I\n" +
@@ -4417,7 +4646,7 @@ func file_pilothouse_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_pilothouse_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(WatchMode)(0),                             // 0: pilothouse.engine.v1.WatchMode
 	(Fault_Kind)(0),                            // 1: pilothouse.engine.v1.Fault.Kind
@@ -4436,131 +4665,131 @@ var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(*Resource)(nil),                           // 14: pilothouse.engine.v1.Resource
 	(*WatchRequest)(nil),                       // 15: pilothouse.engine.v1.WatchRequest
 	(*WatchBatch)(nil),                         // 16: pilothouse.engine.v1.WatchBatch
-	(*GetRequest)(nil),                         // 17: pilothouse.engine.v1.GetRequest
-	(*ListRequest)(nil),                        // 18: pilothouse.engine.v1.ListRequest
-	(*ListPage)(nil),                           // 19: pilothouse.engine.v1.ListPage
-	(*CreateRequest)(nil),                      // 20: pilothouse.engine.v1.CreateRequest
-	(*PatchRequest)(nil),                       // 21: pilothouse.engine.v1.PatchRequest
-	(*DeleteRequest)(nil),                      // 22: pilothouse.engine.v1.DeleteRequest
-	(*DeleteReply)(nil),                        // 23: pilothouse.engine.v1.DeleteReply
-	(*ReviewRequest)(nil),                      // 24: pilothouse.engine.v1.ReviewRequest
-	(*ObjectReply)(nil),                        // 25: pilothouse.engine.v1.ObjectReply
-	(*ChartSource)(nil),                        // 26: pilothouse.engine.v1.ChartSource
-	(*ResolveChartRequest)(nil),                // 27: pilothouse.engine.v1.ResolveChartRequest
-	(*ResolveChartReply)(nil),                  // 28: pilothouse.engine.v1.ResolveChartReply
-	(*ComposeRequest)(nil),                     // 29: pilothouse.engine.v1.ComposeRequest
-	(*ComposeReply)(nil),                       // 30: pilothouse.engine.v1.ComposeReply
-	(*Ref)(nil),                                // 31: pilothouse.engine.v1.Ref
-	(*RenderRequest)(nil),                      // 32: pilothouse.engine.v1.RenderRequest
-	(*RenderReply)(nil),                        // 33: pilothouse.engine.v1.RenderReply
-	(*RunRequest)(nil),                         // 34: pilothouse.engine.v1.RunRequest
-	(*RunEvent)(nil),                           // 35: pilothouse.engine.v1.RunEvent
-	(*Progress)(nil),                           // 36: pilothouse.engine.v1.Progress
-	(*Outcome)(nil),                            // 37: pilothouse.engine.v1.Outcome
-	(*HookLog)(nil),                            // 38: pilothouse.engine.v1.HookLog
-	(*ObserveRequest)(nil),                     // 39: pilothouse.engine.v1.ObserveRequest
-	(*Attention)(nil),                          // 40: pilothouse.engine.v1.Attention
-	(*HealthCheck)(nil),                        // 41: pilothouse.engine.v1.HealthCheck
-	(*CheckExpressionsRequest)(nil),            // 42: pilothouse.engine.v1.CheckExpressionsRequest
-	(*CheckExpressionsReply)(nil),              // 43: pilothouse.engine.v1.CheckExpressionsReply
-	(*Record)(nil),                             // 44: pilothouse.engine.v1.Record
-	(*ObserveBatch)(nil),                       // 45: pilothouse.engine.v1.ObserveBatch
-	(*NamespaceSight)(nil),                     // 46: pilothouse.engine.v1.NamespaceSight
-	(*ReleaseObjects)(nil),                     // 47: pilothouse.engine.v1.ReleaseObjects
-	(*ObjectState)(nil),                        // 48: pilothouse.engine.v1.ObjectState
-	(*HistoryRequest)(nil),                     // 49: pilothouse.engine.v1.HistoryRequest
-	(*HistoryReply)(nil),                       // 50: pilothouse.engine.v1.HistoryReply
-	(*WatchBatch_Change)(nil),                  // 51: pilothouse.engine.v1.WatchBatch.Change
-	(*ComposeRequest_Document)(nil),            // 52: pilothouse.engine.v1.ComposeRequest.Document
-	(*ComposeRequest_Assignment)(nil),          // 53: pilothouse.engine.v1.ComposeRequest.Assignment
-	nil,                                        // 54: pilothouse.engine.v1.RunRequest.LabelsEntry
-	nil,                                        // 55: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	(*CheckExpressionsRequest_Expression)(nil), // 56: pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	(*ObserveBatch_RecordChange)(nil),          // 57: pilothouse.engine.v1.ObserveBatch.RecordChange
+	(*ObjectCalls)(nil),                        // 17: pilothouse.engine.v1.ObjectCalls
+	(*ObjectCall)(nil),                         // 18: pilothouse.engine.v1.ObjectCall
+	(*ObjectAnswers)(nil),                      // 19: pilothouse.engine.v1.ObjectAnswers
+	(*ObjectAnswer)(nil),                       // 20: pilothouse.engine.v1.ObjectAnswer
+	(*GetRequest)(nil),                         // 21: pilothouse.engine.v1.GetRequest
+	(*ListRequest)(nil),                        // 22: pilothouse.engine.v1.ListRequest
+	(*ListPage)(nil),                           // 23: pilothouse.engine.v1.ListPage
+	(*CreateRequest)(nil),                      // 24: pilothouse.engine.v1.CreateRequest
+	(*PatchRequest)(nil),                       // 25: pilothouse.engine.v1.PatchRequest
+	(*DeleteRequest)(nil),                      // 26: pilothouse.engine.v1.DeleteRequest
+	(*ReviewRequest)(nil),                      // 27: pilothouse.engine.v1.ReviewRequest
+	(*ChartSource)(nil),                        // 28: pilothouse.engine.v1.ChartSource
+	(*ResolveChartRequest)(nil),                // 29: pilothouse.engine.v1.ResolveChartRequest
+	(*ResolveChartReply)(nil),                  // 30: pilothouse.engine.v1.ResolveChartReply
+	(*ComposeRequest)(nil),                     // 31: pilothouse.engine.v1.ComposeRequest
+	(*ComposeReply)(nil),                       // 32: pilothouse.engine.v1.ComposeReply
+	(*Ref)(nil),                                // 33: pilothouse.engine.v1.Ref
+	(*RenderRequest)(nil),                      // 34: pilothouse.engine.v1.RenderRequest
+	(*RenderReply)(nil),                        // 35: pilothouse.engine.v1.RenderReply
+	(*RunRequest)(nil),                         // 36: pilothouse.engine.v1.RunRequest
+	(*RunEvent)(nil),                           // 37: pilothouse.engine.v1.RunEvent
+	(*Progress)(nil),                           // 38: pilothouse.engine.v1.Progress
+	(*Outcome)(nil),                            // 39: pilothouse.engine.v1.Outcome
+	(*HookLog)(nil),                            // 40: pilothouse.engine.v1.HookLog
+	(*ObserveRequest)(nil),                     // 41: pilothouse.engine.v1.ObserveRequest
+	(*Attention)(nil),                          // 42: pilothouse.engine.v1.Attention
+	(*HealthCheck)(nil),                        // 43: pilothouse.engine.v1.HealthCheck
+	(*CheckExpressionsRequest)(nil),            // 44: pilothouse.engine.v1.CheckExpressionsRequest
+	(*CheckExpressionsReply)(nil),              // 45: pilothouse.engine.v1.CheckExpressionsReply
+	(*Record)(nil),                             // 46: pilothouse.engine.v1.Record
+	(*ObserveBatch)(nil),                       // 47: pilothouse.engine.v1.ObserveBatch
+	(*NamespaceSight)(nil),                     // 48: pilothouse.engine.v1.NamespaceSight
+	(*ReleaseObjects)(nil),                     // 49: pilothouse.engine.v1.ReleaseObjects
+	(*ObjectState)(nil),                        // 50: pilothouse.engine.v1.ObjectState
+	(*HistoryRequest)(nil),                     // 51: pilothouse.engine.v1.HistoryRequest
+	(*HistoryReply)(nil),                       // 52: pilothouse.engine.v1.HistoryReply
+	(*WatchBatch_Change)(nil),                  // 53: pilothouse.engine.v1.WatchBatch.Change
+	(*ComposeRequest_Document)(nil),            // 54: pilothouse.engine.v1.ComposeRequest.Document
+	(*ComposeRequest_Assignment)(nil),          // 55: pilothouse.engine.v1.ComposeRequest.Assignment
+	nil,                                        // 56: pilothouse.engine.v1.RunRequest.LabelsEntry
+	nil,                                        // 57: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	(*CheckExpressionsRequest_Expression)(nil), // 58: pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	(*ObserveBatch_RecordChange)(nil),          // 59: pilothouse.engine.v1.ObserveBatch.RecordChange
 }
 var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	1,  // 0: pilothouse.engine.v1.Fault.kind:type_name -> pilothouse.engine.v1.Fault.Kind
 	12, // 1: pilothouse.engine.v1.ConnectRequest.impersonate:type_name -> pilothouse.engine.v1.Impersonation
 	11, // 2: pilothouse.engine.v1.ConnectRequest.identity:type_name -> pilothouse.engine.v1.Identity
 	14, // 3: pilothouse.engine.v1.WatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	51, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
+	53, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
 	7,  // 5: pilothouse.engine.v1.WatchBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	14, // 6: pilothouse.engine.v1.GetRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	14, // 7: pilothouse.engine.v1.ListRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	14, // 8: pilothouse.engine.v1.CreateRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	14, // 9: pilothouse.engine.v1.PatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	3,  // 10: pilothouse.engine.v1.PatchRequest.type:type_name -> pilothouse.engine.v1.PatchRequest.Type
-	14, // 11: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	14, // 12: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	26, // 13: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	52, // 14: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	53, // 15: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
-	52, // 16: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	31, // 17: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
-	4,  // 18: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
-	54, // 19: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
-	55, // 20: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	36, // 21: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
-	37, // 22: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
-	5,  // 23: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
-	44, // 24: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
-	7,  // 25: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
-	31, // 26: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
-	38, // 27: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
-	40, // 28: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
-	41, // 29: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
-	31, // 30: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
-	56, // 31: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	57, // 32: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
-	47, // 33: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
-	7,  // 34: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	46, // 35: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
-	7,  // 36: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
-	48, // 37: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
-	48, // 38: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
-	0,  // 39: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
-	31, // 40: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
-	6,  // 41: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
-	44, // 42: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
-	2,  // 43: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
-	44, // 44: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
-	8,  // 45: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
-	10, // 46: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
-	15, // 47: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
-	17, // 48: pilothouse.engine.v1.Engine.Get:input_type -> pilothouse.engine.v1.GetRequest
-	18, // 49: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
-	20, // 50: pilothouse.engine.v1.Engine.Create:input_type -> pilothouse.engine.v1.CreateRequest
-	21, // 51: pilothouse.engine.v1.Engine.Patch:input_type -> pilothouse.engine.v1.PatchRequest
-	22, // 52: pilothouse.engine.v1.Engine.Delete:input_type -> pilothouse.engine.v1.DeleteRequest
-	24, // 53: pilothouse.engine.v1.Engine.Review:input_type -> pilothouse.engine.v1.ReviewRequest
-	27, // 54: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
-	29, // 55: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
-	32, // 56: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
-	34, // 57: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
-	39, // 58: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
-	42, // 59: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
-	49, // 60: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
-	9,  // 61: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
-	13, // 62: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
-	16, // 63: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
-	25, // 64: pilothouse.engine.v1.Engine.Get:output_type -> pilothouse.engine.v1.ObjectReply
-	19, // 65: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
-	25, // 66: pilothouse.engine.v1.Engine.Create:output_type -> pilothouse.engine.v1.ObjectReply
-	25, // 67: pilothouse.engine.v1.Engine.Patch:output_type -> pilothouse.engine.v1.ObjectReply
-	23, // 68: pilothouse.engine.v1.Engine.Delete:output_type -> pilothouse.engine.v1.DeleteReply
-	25, // 69: pilothouse.engine.v1.Engine.Review:output_type -> pilothouse.engine.v1.ObjectReply
-	28, // 70: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
-	30, // 71: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
-	33, // 72: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
-	35, // 73: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
-	45, // 74: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
-	43, // 75: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
-	50, // 76: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
-	61, // [61:77] is the sub-list for method output_type
-	45, // [45:61] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	18, // 6: pilothouse.engine.v1.ObjectCalls.calls:type_name -> pilothouse.engine.v1.ObjectCall
+	21, // 7: pilothouse.engine.v1.ObjectCall.get:type_name -> pilothouse.engine.v1.GetRequest
+	24, // 8: pilothouse.engine.v1.ObjectCall.create:type_name -> pilothouse.engine.v1.CreateRequest
+	25, // 9: pilothouse.engine.v1.ObjectCall.patch:type_name -> pilothouse.engine.v1.PatchRequest
+	26, // 10: pilothouse.engine.v1.ObjectCall.delete:type_name -> pilothouse.engine.v1.DeleteRequest
+	27, // 11: pilothouse.engine.v1.ObjectCall.review:type_name -> pilothouse.engine.v1.ReviewRequest
+	20, // 12: pilothouse.engine.v1.ObjectAnswers.answers:type_name -> pilothouse.engine.v1.ObjectAnswer
+	7,  // 13: pilothouse.engine.v1.ObjectAnswer.fault:type_name -> pilothouse.engine.v1.Fault
+	14, // 14: pilothouse.engine.v1.GetRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 15: pilothouse.engine.v1.ListRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 16: pilothouse.engine.v1.CreateRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 17: pilothouse.engine.v1.PatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	3,  // 18: pilothouse.engine.v1.PatchRequest.type:type_name -> pilothouse.engine.v1.PatchRequest.Type
+	14, // 19: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 20: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	28, // 21: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
+	54, // 22: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	55, // 23: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
+	54, // 24: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	33, // 25: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
+	4,  // 26: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
+	56, // 27: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
+	57, // 28: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	38, // 29: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
+	39, // 30: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
+	5,  // 31: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
+	46, // 32: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
+	7,  // 33: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
+	33, // 34: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
+	40, // 35: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
+	42, // 36: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
+	43, // 37: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
+	33, // 38: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
+	58, // 39: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	59, // 40: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
+	49, // 41: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
+	7,  // 42: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
+	48, // 43: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
+	7,  // 44: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
+	50, // 45: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
+	50, // 46: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
+	0,  // 47: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
+	33, // 48: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
+	6,  // 49: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
+	46, // 50: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
+	2,  // 51: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
+	46, // 52: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
+	8,  // 53: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
+	10, // 54: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
+	15, // 55: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
+	22, // 56: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
+	29, // 57: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
+	31, // 58: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
+	34, // 59: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
+	36, // 60: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
+	41, // 61: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
+	44, // 62: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
+	51, // 63: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
+	9,  // 64: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
+	13, // 65: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
+	16, // 66: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
+	23, // 67: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
+	30, // 68: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
+	32, // 69: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
+	35, // 70: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
+	37, // 71: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
+	47, // 72: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
+	45, // 73: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
+	52, // 74: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
+	64, // [64:75] is the sub-list for method output_type
+	53, // [53:64] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_pilothouse_engine_v1_engine_proto_init() }
@@ -4572,7 +4801,14 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 		(*ConnectRequest_Kubeconfig)(nil),
 		(*ConnectRequest_InCluster)(nil),
 	}
-	file_pilothouse_engine_v1_engine_proto_msgTypes[28].OneofWrappers = []any{
+	file_pilothouse_engine_v1_engine_proto_msgTypes[11].OneofWrappers = []any{
+		(*ObjectCall_Get)(nil),
+		(*ObjectCall_Create)(nil),
+		(*ObjectCall_Patch)(nil),
+		(*ObjectCall_Delete)(nil),
+		(*ObjectCall_Review)(nil),
+	}
+	file_pilothouse_engine_v1_engine_proto_msgTypes[30].OneofWrappers = []any{
 		(*RunEvent_Progress)(nil),
 		(*RunEvent_Outcome)(nil),
 	}
@@ -4582,7 +4818,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pilothouse_engine_v1_engine_proto_rawDesc), len(file_pilothouse_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   51,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -11,6 +11,8 @@
 //
 // A call that fails ends with a gRPC status and, in the trailer `pilothouse-fault-bin`, a Fault that
 // says what kind of failure it was in the words the brain reasons with.
+//
+// Calls on single objects do not go through gRPC: see ObjectCalls.
 
 package enginev1
 
@@ -30,12 +32,7 @@ const (
 	Engine_Hello_FullMethodName            = "/pilothouse.engine.v1.Engine/Hello"
 	Engine_Connect_FullMethodName          = "/pilothouse.engine.v1.Engine/Connect"
 	Engine_Watch_FullMethodName            = "/pilothouse.engine.v1.Engine/Watch"
-	Engine_Get_FullMethodName              = "/pilothouse.engine.v1.Engine/Get"
 	Engine_List_FullMethodName             = "/pilothouse.engine.v1.Engine/List"
-	Engine_Create_FullMethodName           = "/pilothouse.engine.v1.Engine/Create"
-	Engine_Patch_FullMethodName            = "/pilothouse.engine.v1.Engine/Patch"
-	Engine_Delete_FullMethodName           = "/pilothouse.engine.v1.Engine/Delete"
-	Engine_Review_FullMethodName           = "/pilothouse.engine.v1.Engine/Review"
 	Engine_ResolveChart_FullMethodName     = "/pilothouse.engine.v1.Engine/ResolveChart"
 	Engine_Compose_FullMethodName          = "/pilothouse.engine.v1.Engine/Compose"
 	Engine_Render_FullMethodName           = "/pilothouse.engine.v1.Engine/Render"
@@ -51,14 +48,9 @@ const (
 type EngineClient interface {
 	Hello(ctx context.Context, in *HelloRequest, opts ...grpc.CallOption) (*HelloReply, error)
 	Connect(ctx context.Context, in *ConnectRequest, opts ...grpc.CallOption) (*ConnectReply, error)
-	// Objects: the management cluster and the targets alike.
+	// Objects, many at once: the management cluster and the targets alike.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchBatch], error)
-	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*ObjectReply, error)
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListPage], error)
-	Create(ctx context.Context, in *CreateRequest, opts ...grpc.CallOption) (*ObjectReply, error)
-	Patch(ctx context.Context, in *PatchRequest, opts ...grpc.CallOption) (*ObjectReply, error)
-	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteReply, error)
-	Review(ctx context.Context, in *ReviewRequest, opts ...grpc.CallOption) (*ObjectReply, error)
 	// Charts and releases.
 	ResolveChart(ctx context.Context, in *ResolveChartRequest, opts ...grpc.CallOption) (*ResolveChartReply, error)
 	Compose(ctx context.Context, in *ComposeRequest, opts ...grpc.CallOption) (*ComposeReply, error)
@@ -116,16 +108,6 @@ func (c *engineClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Engine_WatchClient = grpc.ServerStreamingClient[WatchBatch]
 
-func (c *engineClient) Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*ObjectReply, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ObjectReply)
-	err := c.cc.Invoke(ctx, Engine_Get_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 func (c *engineClient) List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListPage], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Engine_ServiceDesc.Streams[1], Engine_List_FullMethodName, cOpts...)
@@ -144,46 +126,6 @@ func (c *engineClient) List(ctx context.Context, in *ListRequest, opts ...grpc.C
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Engine_ListClient = grpc.ServerStreamingClient[ListPage]
-
-func (c *engineClient) Create(ctx context.Context, in *CreateRequest, opts ...grpc.CallOption) (*ObjectReply, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ObjectReply)
-	err := c.cc.Invoke(ctx, Engine_Create_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *engineClient) Patch(ctx context.Context, in *PatchRequest, opts ...grpc.CallOption) (*ObjectReply, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ObjectReply)
-	err := c.cc.Invoke(ctx, Engine_Patch_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *engineClient) Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteReply, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(DeleteReply)
-	err := c.cc.Invoke(ctx, Engine_Delete_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *engineClient) Review(ctx context.Context, in *ReviewRequest, opts ...grpc.CallOption) (*ObjectReply, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ObjectReply)
-	err := c.cc.Invoke(ctx, Engine_Review_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
 
 func (c *engineClient) ResolveChart(ctx context.Context, in *ResolveChartRequest, opts ...grpc.CallOption) (*ResolveChartReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -273,14 +215,9 @@ func (c *engineClient) History(ctx context.Context, in *HistoryRequest, opts ...
 type EngineServer interface {
 	Hello(context.Context, *HelloRequest) (*HelloReply, error)
 	Connect(context.Context, *ConnectRequest) (*ConnectReply, error)
-	// Objects: the management cluster and the targets alike.
+	// Objects, many at once: the management cluster and the targets alike.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchBatch]) error
-	Get(context.Context, *GetRequest) (*ObjectReply, error)
 	List(*ListRequest, grpc.ServerStreamingServer[ListPage]) error
-	Create(context.Context, *CreateRequest) (*ObjectReply, error)
-	Patch(context.Context, *PatchRequest) (*ObjectReply, error)
-	Delete(context.Context, *DeleteRequest) (*DeleteReply, error)
-	Review(context.Context, *ReviewRequest) (*ObjectReply, error)
 	// Charts and releases.
 	ResolveChart(context.Context, *ResolveChartRequest) (*ResolveChartReply, error)
 	Compose(context.Context, *ComposeRequest) (*ComposeReply, error)
@@ -308,23 +245,8 @@ func (UnimplementedEngineServer) Connect(context.Context, *ConnectRequest) (*Con
 func (UnimplementedEngineServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchBatch]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
 }
-func (UnimplementedEngineServer) Get(context.Context, *GetRequest) (*ObjectReply, error) {
-	return nil, status.Error(codes.Unimplemented, "method Get not implemented")
-}
 func (UnimplementedEngineServer) List(*ListRequest, grpc.ServerStreamingServer[ListPage]) error {
 	return status.Error(codes.Unimplemented, "method List not implemented")
-}
-func (UnimplementedEngineServer) Create(context.Context, *CreateRequest) (*ObjectReply, error) {
-	return nil, status.Error(codes.Unimplemented, "method Create not implemented")
-}
-func (UnimplementedEngineServer) Patch(context.Context, *PatchRequest) (*ObjectReply, error) {
-	return nil, status.Error(codes.Unimplemented, "method Patch not implemented")
-}
-func (UnimplementedEngineServer) Delete(context.Context, *DeleteRequest) (*DeleteReply, error) {
-	return nil, status.Error(codes.Unimplemented, "method Delete not implemented")
-}
-func (UnimplementedEngineServer) Review(context.Context, *ReviewRequest) (*ObjectReply, error) {
-	return nil, status.Error(codes.Unimplemented, "method Review not implemented")
 }
 func (UnimplementedEngineServer) ResolveChart(context.Context, *ResolveChartRequest) (*ResolveChartReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method ResolveChart not implemented")
@@ -415,24 +337,6 @@ func _Engine_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Engine_WatchServer = grpc.ServerStreamingServer[WatchBatch]
 
-func _Engine_Get_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(GetRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(EngineServer).Get(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Engine_Get_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(EngineServer).Get(ctx, req.(*GetRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 func _Engine_List_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(ListRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -443,78 +347,6 @@ func _Engine_List_Handler(srv interface{}, stream grpc.ServerStream) error {
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Engine_ListServer = grpc.ServerStreamingServer[ListPage]
-
-func _Engine_Create_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(CreateRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(EngineServer).Create(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Engine_Create_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(EngineServer).Create(ctx, req.(*CreateRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _Engine_Patch_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(PatchRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(EngineServer).Patch(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Engine_Patch_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(EngineServer).Patch(ctx, req.(*PatchRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _Engine_Delete_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(DeleteRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(EngineServer).Delete(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Engine_Delete_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(EngineServer).Delete(ctx, req.(*DeleteRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _Engine_Review_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ReviewRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(EngineServer).Review(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Engine_Review_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(EngineServer).Review(ctx, req.(*ReviewRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
 
 func _Engine_ResolveChart_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ResolveChartRequest)
@@ -638,26 +470,6 @@ var Engine_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Connect",
 			Handler:    _Engine_Connect_Handler,
-		},
-		{
-			MethodName: "Get",
-			Handler:    _Engine_Get_Handler,
-		},
-		{
-			MethodName: "Create",
-			Handler:    _Engine_Create_Handler,
-		},
-		{
-			MethodName: "Patch",
-			Handler:    _Engine_Patch_Handler,
-		},
-		{
-			MethodName: "Delete",
-			Handler:    _Engine_Delete_Handler,
-		},
-		{
-			MethodName: "Review",
-			Handler:    _Engine_Review_Handler,
 		},
 		{
 			MethodName: "ResolveChart",

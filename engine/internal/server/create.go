@@ -5,19 +5,18 @@ import (
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
-	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
 )
 
-// Create makes one object.
-func (s *Server) Create(ctx context.Context, request *enginev1.CreateRequest) (*enginev1.ObjectReply, error) {
+// create makes one object.
+func (s *Server) create(ctx context.Context, request *enginev1.CreateRequest) ([]byte, error) {
 	at, target, err := s.target(request.GetCluster(), request.GetResource(), request.GetNamespace(), false)
 	if err != nil {
-		return nil, fault.ToStatus(ctx, err)
+		return nil, err
 	}
 	post, err := target.Request(at.REST().Post(), "", "")
 	if err != nil {
-		return nil, fault.ToStatus(ctx, err)
+		return nil, err
 	}
 	post = post.SetHeader("Content-Type", "application/json").Body(request.GetObject())
 	if request.GetDryRun() {
@@ -25,10 +24,10 @@ func (s *Server) Create(ctx context.Context, request *enginev1.CreateRequest) (*
 	}
 	object, err := raw.Do(ctx, post)
 	if err != nil {
-		return nil, fault.ToStatus(ctx, target.Explain(err))
+		return nil, target.Explain(err)
 	}
 	wrote(at, target, request.GetDryRun())
-	return &enginev1.ObjectReply{Object: object}, nil
+	return object, nil
 }
 
 // wrote makes the cluster look again at what it serves after a CRD was written.

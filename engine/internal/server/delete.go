@@ -12,28 +12,28 @@ import (
 	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
 )
 
-// Delete asks for one object to be deleted; finalizers may keep it for a while.
-func (s *Server) Delete(ctx context.Context, request *enginev1.DeleteRequest) (*enginev1.DeleteReply, error) {
+// delete asks for one object to be deleted; finalizers may keep it for a while.
+func (s *Server) delete(ctx context.Context, request *enginev1.DeleteRequest) error {
 	at, target, err := s.target(request.GetCluster(), request.GetResource(), request.GetNamespace(), false)
 	if err != nil {
-		return nil, fault.ToStatus(ctx, err)
+		return err
 	}
 	if request.GetName() == "" { // the path without a name is that of the whole collection
-		return nil, fault.ToStatus(ctx, fault.New(enginev1.Fault_INVALID, "a delete needs a name"))
+		return fault.New(enginev1.Fault_INVALID, "a delete needs a name")
 	}
 	remove, err := target.Request(at.REST().Delete(), request.GetName(), "")
 	if err != nil {
-		return nil, fault.ToStatus(ctx, err)
+		return err
 	}
 	body, err := json.Marshal(deleteOptions(request))
 	if err != nil {
-		return nil, fault.ToStatus(ctx, err)
+		return err
 	}
 	if _, err := raw.Do(ctx, remove.SetHeader("Content-Type", "application/json").Body(body)); err != nil {
-		return nil, fault.ToStatus(ctx, target.Explain(err))
+		return target.Explain(err)
 	}
 	wrote(at, target, false)
-	return &enginev1.DeleteReply{}, nil
+	return nil
 }
 
 func deleteOptions(request *enginev1.DeleteRequest) *metav1.DeleteOptions {

@@ -10,28 +10,28 @@ import (
 	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
 )
 
-// Patch changes one object, or its status.
-func (s *Server) Patch(ctx context.Context, request *enginev1.PatchRequest) (*enginev1.ObjectReply, error) {
+// patch changes one object, or its status.
+func (s *Server) patch(ctx context.Context, request *enginev1.PatchRequest) ([]byte, error) {
 	at, target, err := s.target(request.GetCluster(), request.GetResource(), request.GetNamespace(), false)
 	if err != nil {
-		return nil, fault.ToStatus(ctx, err)
+		return nil, err
 	}
 	kind := types.MergePatchType
 	switch request.GetType() {
 	case enginev1.PatchRequest_APPLY:
 		kind = types.ApplyYAMLPatchType // JSON is YAML
 		if request.GetFieldManager() == "" {
-			return nil, fault.ToStatus(ctx, fault.New(enginev1.Fault_INVALID, "a server-side apply needs a field manager"))
+			return nil, fault.New(enginev1.Fault_INVALID, "a server-side apply needs a field manager")
 		}
 	case enginev1.PatchRequest_JSON:
 		kind = types.JSONPatchType
 	}
 	if request.GetName() == "" {
-		return nil, fault.ToStatus(ctx, fault.New(enginev1.Fault_INVALID, "a patch needs a name"))
+		return nil, fault.New(enginev1.Fault_INVALID, "a patch needs a name")
 	}
 	patch, err := target.Request(at.REST().Patch(kind), request.GetName(), request.GetSubresource())
 	if err != nil {
-		return nil, fault.ToStatus(ctx, err)
+		return nil, err
 	}
 	patch = patch.Body(request.GetPatch())
 	if request.GetFieldManager() != "" {
@@ -45,8 +45,8 @@ func (s *Server) Patch(ctx context.Context, request *enginev1.PatchRequest) (*en
 	}
 	object, err := raw.Do(ctx, patch)
 	if err != nil {
-		return nil, fault.ToStatus(ctx, target.Explain(err))
+		return nil, target.Explain(err)
 	}
 	wrote(at, target, request.GetDryRun())
-	return &enginev1.ObjectReply{Object: object}, nil
+	return object, nil
 }

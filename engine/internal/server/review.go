@@ -8,22 +8,22 @@ import (
 	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
 )
 
-// Review asks the API server who someone is, or what they may do; nothing is stored.
-func (s *Server) Review(ctx context.Context, request *enginev1.ReviewRequest) (*enginev1.ObjectReply, error) {
+// review asks the API server who someone is, or what they may do; nothing is stored.
+func (s *Server) review(ctx context.Context, request *enginev1.ReviewRequest) ([]byte, error) {
 	at, target, err := s.target(request.GetCluster(), request.GetResource(), "", false)
 	if err != nil {
-		return nil, fault.ToStatus(ctx, err)
+		return nil, err
 	}
 	if target.Group != "authentication.k8s.io" && target.Group != "authorization.k8s.io" {
-		return nil, fault.ToStatus(ctx, fault.New(enginev1.Fault_INVALID, "%q is not a kind of review", target.Plural))
+		return nil, fault.New(enginev1.Fault_INVALID, "%q is not a kind of review", target.Plural)
 	}
 	post, err := target.Request(at.REST().Post(), "", "")
 	if err != nil {
-		return nil, fault.ToStatus(ctx, err)
+		return nil, err
 	}
 	object, err := raw.Do(ctx, post.SetHeader("Content-Type", "application/json").Body(request.GetObject()))
 	if err != nil {
-		return nil, fault.ToStatus(ctx, target.Explain(err))
+		return nil, target.Explain(err)
 	}
-	return &enginev1.ObjectReply{Object: object}, nil
+	return object, nil
 }

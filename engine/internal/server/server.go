@@ -18,7 +18,7 @@ import (
 )
 
 // Contract is the version of the contract this engine speaks.
-const Contract = 1
+const Contract = 2
 
 // Server implements the engine's verbs.
 type Server struct {

@@ -21,7 +21,8 @@ from pilothouse.core.desired import ChartAsk, ReleaseName
 from pilothouse.core.observed import Decoded, Record, WatchMode
 from pilothouse.core.observed import Objects as ObservedObjects
 from pilothouse.core.outcome import Outcome
-from pilothouse.engine.client import EngineClient, as_error
+from pilothouse.engine.client import EngineClient
+from pilothouse.engine.failures import as_error
 from pilothouse.errors import (
     EngineLost,
     InvalidInput,

@@ -1,35 +1,25 @@
-"""The engine's verbs as coroutines: the one place where gRPC statuses become our errors.
+"""The engine's verbs as coroutines.
 
 A cluster handle lives as long as one engine; credentials live longer. So every verb takes credentials, and
 the handle for the living engine is looked up, or asked for, here.
 """
 
-import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from typing import Any
 
-import grpc
 import msgspec
 
 from pilothouse.api.kinds import Kind
 from pilothouse.core.attention import Attention
 from pilothouse.core.desired import ChartAsk, ReleaseName
 from pilothouse.core.observed import Decoded
-from pilothouse.core.outcome import Fault, Outcome
+from pilothouse.core.outcome import Outcome
 from pilothouse.engine import codec
-from pilothouse.engine.process import EngineProcess, Incarnation
+from pilothouse.engine.failures import as_error, our_errors
+from pilothouse.engine.process import CONTRACT, EngineProcess, Incarnation
 from pilothouse.engine.v1 import engine_pb2 as pb
-from pilothouse.errors import (
-    AlreadyExists,
-    Conflict,
-    EngineLost,
-    InvalidInput,
-    Missing,
-    NotPermitted,
-    PilothouseError,
-    Unavailable,
-)
+from pilothouse.errors import Missing
 from pilothouse.faults import FaultKind
 from pilothouse.ports import (
     Assignment,
@@ -44,25 +34,6 @@ from pilothouse.ports import (
 )
 
 _SERVICE = "/pilothouse.engine.v1.Engine/"
-_FAULT_TRAILER = "pilothouse-fault-bin"
-_CLASS: dict[FaultKind, type[PilothouseError]] = {
-    FaultKind.INVALID: InvalidInput,
-    FaultKind.NOT_FOUND: Missing,
-    FaultKind.ALREADY_EXISTS: AlreadyExists,
-    FaultKind.CONFLICT: Conflict,
-    FaultKind.FORBIDDEN: NotPermitted,
-    FaultKind.UNAUTHORIZED: NotPermitted,
-    FaultKind.CHART_INVALID: InvalidInput,
-    FaultKind.CHART_NOT_FOUND: InvalidInput,
-    FaultKind.RENDER: InvalidInput,
-    FaultKind.VALUES: InvalidInput,
-    FaultKind.REJECTED: InvalidInput,
-    FaultKind.UNREACHABLE: Unavailable,
-    FaultKind.CHART_UNAVAILABLE: Unavailable,
-    # Handles of an engine that has been replaced since they were given out: look again.
-    FaultKind.UNKNOWN_CLUSTER: EngineLost,
-    FaultKind.UNKNOWN_CHART: EngineLost,
-}
 
 AnyKind = Kind[Any]
 
@@ -79,7 +50,7 @@ class EngineClient:
     async def hello(self) -> pb.HelloReply:
         """Ask the engine for its versions."""
         reply: pb.HelloReply = await self._unary(
-            "Hello", pb.HelloRequest(contract=1), pb.HelloReply
+            "Hello", pb.HelloRequest(contract=CONTRACT), pb.HelloReply
         )
         return reply
 
@@ -104,7 +75,7 @@ class EngineClient:
             namespace=namespace,
             name=name,
         )
-        return await self._object("Get", request)
+        return await self._object(pb.ObjectCall(get=request))
 
     async def get_by_kind(
         self, at: Credentials, api_version: str, kind: str, name: str, namespace: str
@@ -117,7 +88,7 @@ class EngineClient:
             namespace=namespace,
             name=name,
         )
-        return await self._object("Get", request)
+        return await self._object(pb.ObjectCall(get=request))
 
     async def create(
         self, at: Credentials, kind: AnyKind, manifest: bytes, namespace: str = ""
@@ -129,7 +100,7 @@ class EngineClient:
             namespace=namespace,
             object=manifest,
         )
-        return await self._object("Create", request)
+        return await self._object(pb.ObjectCall(create=request))
 
     async def merge(
         self,
@@ -150,7 +121,7 @@ class EngineClient:
             patch=patch,
             field_manager="pilothouse",
         )
-        return await self._object("Patch", request)
+        return await self._object(pb.ObjectCall(patch=request))
 
     async def delete(self, at: Credentials, kind: AnyKind, name: str, namespace: str = "") -> None:
         """Delete one object."""
@@ -160,7 +131,7 @@ class EngineClient:
             namespace=namespace,
             name=name,
         )
-        await self._unary("Delete", request, pb.DeleteReply)
+        await self._object(pb.ObjectCall(delete=request))
 
     async def resolve_chart(self, chart: ChartAsk) -> ResolvedChart:
         """Find a chart and bring it into the engine's cache."""
@@ -233,7 +204,7 @@ class EngineClient:
                 yield pb.ObserveRequest(attend=[_attention(one) for one in await news()])
 
         living = await self._living()
-        with _our_errors("Observe"):
+        with our_errors("Observe"):
             call = living.channel.stream_stream(
                 _SERVICE + "Observe",
                 request_serializer=pb.ObserveRequest.SerializeToString,
@@ -263,9 +234,12 @@ class EngineClient:
             async for event in events:
                 yield codec.run_event(event)
 
-    async def _object(self, verb: str, request: Any) -> bytes:
-        reply: pb.ObjectReply = await self._unary(verb, request, pb.ObjectReply)
-        return reply.object
+    async def _object(self, call: pb.ObjectCall) -> bytes:
+        living = await self._living()
+        answer = await living.calls.ask(call)
+        if answer.HasField("fault"):
+            raise as_error(codec.fault(answer.fault))
+        return answer.object
 
     async def _unary(self, verb: str, request: Any, reply: type[Any]) -> Any:
         living = await self._living()
@@ -277,12 +251,12 @@ class EngineClient:
                 response_deserializer=reply.FromString,
             )
             self._calls[verb] = call
-        with _our_errors(verb):
+        with our_errors(verb):
             return await call(request)
 
     async def _stream(self, verb: str, request: Any, reply: type[Any]) -> AsyncGenerator[Any, None]:
         living = await self._living()
-        with _our_errors(verb):
+        with our_errors(verb):
             call = living.channel.unary_stream(
                 _SERVICE + verb,
                 request_serializer=type(request).SerializeToString,
@@ -311,36 +285,3 @@ def _attention(one: Attention | ReleaseName) -> pb.Attention:
 
 def _document(document: Document) -> pb.ComposeRequest.Document:
     return pb.ComposeRequest.Document(origin=document.origin, text=document.text)
-
-
-@contextmanager
-def _our_errors(verb: str) -> Iterator[None]:
-    try:
-        yield
-    except grpc.aio.AioRpcError as error:
-        raise _translate(verb, error) from None
-    except (grpc.aio.UsageError, grpc.aio.InternalError) as error:
-        # The channel of a dead engine was closed under the call.
-        msg = f"the engine went away during {verb}"
-        raise EngineLost(msg, FaultKind.ENGINE_LOST) from error
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        # grpc.aio cancels the calls of a channel that is closed, though nobody cancelled this task.
-        msg = f"the engine went away during {verb}"
-        raise EngineLost(msg, FaultKind.ENGINE_LOST) from None
-
-
-def _translate(verb: str, error: grpc.aio.AioRpcError) -> PilothouseError:
-    for key, value in error.trailing_metadata() or ():
-        if key == _FAULT_TRAILER and isinstance(value, bytes):
-            return as_error(codec.fault(pb.Fault.FromString(value)))
-    if error.code() in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}:
-        return EngineLost(f"the engine went away during {verb}", FaultKind.ENGINE_LOST)
-    return PilothouseError(f"{verb} failed in the engine: {error.details()}")
-
-
-def as_error(fault: Fault) -> PilothouseError:
-    """Return the exception for a fault."""
-    return _CLASS.get(fault.kind, PilothouseError)(fault.message, fault.kind)

@@ -9,8 +9,6 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
-import tempfile
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -20,11 +18,15 @@ import grpc
 import structlog
 
 from pilothouse import gobuild
+from pilothouse.engine.calls import ObjectCalls
+from pilothouse.engine.place import private_directory
 from pilothouse.errors import EngineLost, PilothouseError
 
+# The socket for calls on single objects is beside the one for gRPC.
+_OBJECTS = ".objects"
 # A source checkout builds its engine when it is first needed.
 SOURCE = Path(__file__).resolve().parents[3]
-CONTRACT = 1
+CONTRACT = 2
 MESSAGE_LIMIT = 64 * 1024 * 1024
 HANDSHAKE_SECONDS = 30.0
 STOP_SECONDS = 10.0
@@ -45,6 +47,7 @@ class Incarnation:
     number: int
     pid: int
     channel: grpc.aio.Channel
+    calls: ObjectCalls
     version: str
 
 
@@ -138,9 +141,8 @@ class EngineProcess:
         """Run one incarnation to its end; always ends in EngineLost or cancellation."""
         self._count += 1
         self._tail.clear()
-        directory = Path(tempfile.mkdtemp(prefix="ph-engine-"))
-        socket = directory / f"{self._count}.sock"
-        try:
+        with private_directory() as directory:
+            socket = directory / f"{self._count}.sock"
             process = await asyncio.create_subprocess_exec(
                 str(self._binary),
                 "--socket",
@@ -160,35 +162,32 @@ class EngineProcess:
                 await _stop(process)
                 # Its last words are the explanation: they must be read before it is told.
                 await asyncio.wait({drain})
-            raise EngineLost(self._epitaph(what))
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
+        raise EngineLost(self._epitaph(what or f"the engine ended with code {process.returncode}"))
 
     async def _serve(self, process: asyncio.subprocess.Process, socket: Path) -> str:
-        """Offer one engine for as long as it lives; return why it does not any more."""
+        """Offer one engine for as long as it lives; return why it never did, if so."""
         version, failure = await self._handshake(process)
         if failure:
             return failure
-        channel = grpc.aio.insecure_channel(
-            f"unix:{socket}",
-            options=[
-                ("grpc.max_receive_message_length", MESSAGE_LIMIT),
-                ("grpc.max_send_message_length", MESSAGE_LIMIT),
-                # The socket is ours alone: no proxy from the environment, no other name.
-                ("grpc.enable_http_proxy", 0),
-                ("grpc.default_authority", "engine"),
-            ],
-        )
+        try:
+            _, calls = await asyncio.get_running_loop().create_unix_connection(
+                ObjectCalls, f"{socket}{_OBJECTS}"
+            )
+        except OSError as error:
+            return f"the engine's socket cannot be used: {error}"
+        channel = _channel(socket)
         try:
             self._came_up = True
             if self._current:
-                self._current.set_result(Incarnation(self._count, process.pid, channel, version))
-            code = await process.wait()
+                living = Incarnation(self._count, process.pid, channel, calls, version)
+                self._current.set_result(living)
+            await calls.lost.wait()
         finally:
             # First of all: whoever asks from now on waits for the next engine instead of using this one.
             self._expect_next()
+            calls.close()
             await channel.close(grace=None)
-        return f"the engine ended with code {code}"
+        return ""
 
     async def _handshake(self, process: asyncio.subprocess.Process) -> tuple[str, str]:
         """Return the engine's version, or else why it is not one of ours."""
@@ -217,6 +216,19 @@ class EngineProcess:
     def _epitaph(self, what: str) -> str:
         said = "; ".join(list(self._tail)[-5:])
         return f"{what}: {said}" if said else what
+
+
+def _channel(socket: Path) -> grpc.aio.Channel:
+    return grpc.aio.insecure_channel(
+        f"unix:{socket}",
+        options=[
+            ("grpc.max_receive_message_length", MESSAGE_LIMIT),
+            ("grpc.max_send_message_length", MESSAGE_LIMIT),
+            # The socket is ours alone: no proxy from the environment, no other name.
+            ("grpc.enable_http_proxy", 0),
+            ("grpc.default_authority", "engine"),
+        ],
+    )
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:

@@ -187,6 +187,46 @@ class WatchBatch(_message.Message):
     recovered: bool
     def __init__(self, changes: _Optional[_Iterable[_Union[WatchBatch.Change, _Mapping]]] = ..., reset: _Optional[bool] = ..., synced: _Optional[bool] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., recovered: _Optional[bool] = ...) -> None: ...
 
+class ObjectCalls(_message.Message):
+    __slots__ = ("calls", "cancelled")
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    CANCELLED_FIELD_NUMBER: _ClassVar[int]
+    calls: _containers.RepeatedCompositeFieldContainer[ObjectCall]
+    cancelled: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, calls: _Optional[_Iterable[_Union[ObjectCall, _Mapping]]] = ..., cancelled: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class ObjectCall(_message.Message):
+    __slots__ = ("id", "get", "create", "patch", "delete", "review")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    GET_FIELD_NUMBER: _ClassVar[int]
+    CREATE_FIELD_NUMBER: _ClassVar[int]
+    PATCH_FIELD_NUMBER: _ClassVar[int]
+    DELETE_FIELD_NUMBER: _ClassVar[int]
+    REVIEW_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    get: GetRequest
+    create: CreateRequest
+    patch: PatchRequest
+    delete: DeleteRequest
+    review: ReviewRequest
+    def __init__(self, id: _Optional[int] = ..., get: _Optional[_Union[GetRequest, _Mapping]] = ..., create: _Optional[_Union[CreateRequest, _Mapping]] = ..., patch: _Optional[_Union[PatchRequest, _Mapping]] = ..., delete: _Optional[_Union[DeleteRequest, _Mapping]] = ..., review: _Optional[_Union[ReviewRequest, _Mapping]] = ...) -> None: ...
+
+class ObjectAnswers(_message.Message):
+    __slots__ = ("answers",)
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    answers: _containers.RepeatedCompositeFieldContainer[ObjectAnswer]
+    def __init__(self, answers: _Optional[_Iterable[_Union[ObjectAnswer, _Mapping]]] = ...) -> None: ...
+
+class ObjectAnswer(_message.Message):
+    __slots__ = ("id", "object", "fault")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    FAULT_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    object: bytes
+    fault: Fault
+    def __init__(self, id: _Optional[int] = ..., object: _Optional[bytes] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ...) -> None: ...
+
 class GetRequest(_message.Message):
     __slots__ = ("cluster", "resource", "namespace", "name", "metadata_only")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
@@ -285,10 +325,6 @@ class DeleteRequest(_message.Message):
     propagation: str
     def __init__(self, cluster: _Optional[str] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., propagation: _Optional[str] = ...) -> None: ...
 
-class DeleteReply(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
-
 class ReviewRequest(_message.Message):
     __slots__ = ("cluster", "resource", "object")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
@@ -298,12 +334,6 @@ class ReviewRequest(_message.Message):
     resource: Resource
     object: bytes
     def __init__(self, cluster: _Optional[str] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ...) -> None: ...
-
-class ObjectReply(_message.Message):
-    __slots__ = ("object",)
-    OBJECT_FIELD_NUMBER: _ClassVar[int]
-    object: bytes
-    def __init__(self, object: _Optional[bytes] = ...) -> None: ...
 
 class ChartSource(_message.Message):
     __slots__ = ("repository", "name", "version", "url", "digest", "username", "password", "insecure_skip_tls_verify", "plain_http", "ca_bundle")

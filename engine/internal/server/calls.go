@@ -1,0 +1,132 @@
+package server
+
+import (
+	"context"
+	"sync"
+
+	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
+)
+
+// maxIdle is how many goroutines wait for the next call: one that has run a request before has the stack for
+// it, and growing a new one's is a good part of what a small request costs.
+const maxIdle = 32
+
+// started is a call that can be cancelled.
+type started struct {
+	call *enginev1.ObjectCall
+	ctx  context.Context //nolint:containedctx // travels with its call to the worker
+	stop context.CancelFunc
+}
+
+// calls are those of one connection.
+type calls struct {
+	ctx  context.Context
+	do   func(context.Context, *enginev1.ObjectCall) *enginev1.ObjectAnswer
+	send func(*enginev1.ObjectAnswers)
+
+	workers sync.WaitGroup
+	next    chan started
+
+	mu      sync.Mutex
+	idle    int
+	cancels map[uint64]context.CancelFunc
+	ready   []*enginev1.ObjectAnswer
+	sending bool
+}
+
+func newCalls(
+	ctx context.Context, do func(context.Context, *enginev1.ObjectCall) *enginev1.ObjectAnswer,
+	send func(*enginev1.ObjectAnswers),
+) *calls {
+	return &calls{
+		ctx: ctx, do: do, send: send,
+		next: make(chan started), cancels: map[uint64]context.CancelFunc{},
+	}
+}
+
+// start gives a call to a waiting worker, or to a new one. It can be cancelled from here on.
+func (c *calls) start(call *enginev1.ObjectCall) {
+	ctx, stop := context.WithCancel(c.ctx)
+	c.mu.Lock()
+	c.cancels[call.GetId()] = stop
+	c.mu.Unlock()
+	one := started{call, ctx, stop}
+	select {
+	case c.next <- one:
+	default:
+		c.workers.Add(1)
+		go c.work(one)
+	}
+}
+
+// finish waits for the calls under way; nothing may be started after it.
+func (c *calls) finish() {
+	close(c.next)
+	c.workers.Wait()
+}
+
+// cancel ends a call whose answer nobody waits for. One that has ended already is unknown here.
+func (c *calls) cancel(id uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if stop, ok := c.cancels[id]; ok {
+		stop()
+	}
+}
+
+func (c *calls) work(one started) {
+	defer c.workers.Done()
+	for more := true; more; {
+		c.answer(c.do(one.ctx, one.call))
+		one.stop()
+		if !c.rest() {
+			return
+		}
+		one, more = <-c.next
+		c.mu.Lock()
+		c.idle--
+		c.mu.Unlock()
+	}
+}
+
+func (c *calls) rest() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.idle >= maxIdle {
+		return false
+	}
+	c.idle++
+	return true
+}
+
+// answer sends what is ready, one message at a time: what becomes ready meanwhile goes with the next one, sent by
+// whoever sends already.
+func (c *calls) answer(answer *enginev1.ObjectAnswer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.cancels, answer.GetId())
+	c.ready = append(c.ready, answer)
+	if c.sending {
+		return
+	}
+	c.sending = true
+	for len(c.ready) > 0 {
+		message := c.take()
+		c.mu.Unlock()
+		c.send(message)
+		c.mu.Lock()
+	}
+	c.sending = false
+}
+
+// take is the next message: bounded, as objects may be large.
+func (c *calls) take() *enginev1.ObjectAnswers {
+	count, size := 0, 0
+	for count < len(c.ready) && (count == 0 || size+len(c.ready[count].GetObject()) <= maxBytes) {
+		size += len(c.ready[count].GetObject())
+		count++
+	}
+	message := &enginev1.ObjectAnswers{Answers: c.ready[:count:count]}
+	c.ready = c.ready[count:]
+	return message
+}

@@ -1,0 +1,115 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
+)
+
+const (
+	// frameHead is a frame's length, before its message.
+	frameHead = 4
+	// maxFrame is the largest message taken: as much as gRPC is allowed.
+	maxFrame = 64 << 20
+	// readAhead holds several frames of the usual size.
+	readAhead = 64 << 10
+)
+
+// ServeObjects takes connections for calls on single objects until the listener closes.
+func (s *Server) ServeObjects(listener net.Listener) error {
+	for {
+		connection, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		go s.objects(connection)
+	}
+}
+
+// objects serves one connection. Whoever has left waits for no answer, so what is under way then is cancelled.
+func (s *Server) objects(connection net.Conn) {
+	ctx, cancel := context.WithCancel(context.Background())
+	running := newCalls(ctx, s.call, func(answers *enginev1.ObjectAnswers) {
+		if writeFrame(connection, answers) != nil {
+			_ = connection.Close() // the caller hears that no answer will come
+		}
+	})
+	_ = readCalls(bufio.NewReaderSize(connection, readAhead), running)
+	cancel()
+	_ = connection.Close()
+	running.finish()
+}
+
+func readCalls(in io.Reader, running *calls) error {
+	for {
+		var message enginev1.ObjectCalls
+		if err := readFrame(in, &message); err != nil {
+			return err
+		}
+		for _, call := range message.GetCalls() {
+			running.start(call)
+		}
+		for _, id := range message.GetCancelled() {
+			running.cancel(id)
+		}
+	}
+}
+
+func readFrame(in io.Reader, message proto.Message) error {
+	var head [frameHead]byte
+	if _, err := io.ReadFull(in, head[:]); err != nil {
+		return err
+	}
+	size := binary.BigEndian.Uint32(head[:])
+	if size > maxFrame {
+		return fmt.Errorf("a message of %d bytes, and %d are the most", size, maxFrame)
+	}
+	body := make([]byte, size)
+	if _, err := io.ReadFull(in, body); err != nil {
+		return err
+	}
+	return proto.Unmarshal(body, message)
+}
+
+func writeFrame(out io.Writer, message proto.Message) error {
+	size := proto.Size(message)
+	frame := binary.BigEndian.AppendUint32(make([]byte, 0, frameHead+size), uint32(size))
+	frame, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(frame, message)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(frame)
+	return err
+}
+
+// call runs one verb. A failure is part of the answer.
+func (s *Server) call(ctx context.Context, call *enginev1.ObjectCall) *enginev1.ObjectAnswer {
+	var object []byte
+	var err error
+	switch verb := call.GetVerb().(type) {
+	case *enginev1.ObjectCall_Get:
+		object, err = s.get(ctx, verb.Get)
+	case *enginev1.ObjectCall_Create:
+		object, err = s.create(ctx, verb.Create)
+	case *enginev1.ObjectCall_Patch:
+		object, err = s.patch(ctx, verb.Patch)
+	case *enginev1.ObjectCall_Delete:
+		err = s.delete(ctx, verb.Delete)
+	case *enginev1.ObjectCall_Review:
+		object, err = s.review(ctx, verb.Review)
+	default:
+		err = fault.New(enginev1.Fault_INVALID, "a call needs a verb")
+	}
+	if err != nil {
+		return &enginev1.ObjectAnswer{Id: call.GetId(), Fault: fault.From(err).Proto()}
+	}
+	return &enginev1.ObjectAnswer{Id: call.GetId(), Object: object}
+}

@@ -1,0 +1,122 @@
+"""Calls on single objects: frames of the contract's messages on a socket of their own.
+
+The same calls through gRPC cost several times as much, in this process alone. What is asked at the same moment
+travels in one message.
+"""
+
+import asyncio
+import struct
+from itertools import count
+from typing import cast
+
+from google.protobuf.message import DecodeError
+
+from pilothouse.engine.v1 import engine_pb2 as pb
+from pilothouse.errors import EngineLost
+from pilothouse.faults import FaultKind
+
+_LENGTH = struct.Struct(">I")
+# With the largest objects an API server takes, a message stays below what the engine takes.
+_TOGETHER = 16
+
+
+class ObjectCalls(asyncio.Protocol):
+    """The calls to one living engine."""
+
+    def __init__(self) -> None:
+        self.lost = asyncio.Event()
+        """Set when the connection has ended, which is when the engine has."""
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._numbers = count(1)
+        self._waiting: dict[int, asyncio.Future[pb.ObjectAnswer | None]] = {}
+        self._unsent: list[pb.ObjectCall] = []
+        self._cancelled: list[int] = []
+        self._sends_soon = False
+        self._received = bytearray()
+
+    async def ask(self, call: pb.ObjectCall) -> pb.ObjectAnswer:
+        """Make a call and wait for its answer; leaving early cancels it in the engine."""
+        answer: pb.ObjectAnswer | None = None
+        if self._transport is not None:
+            call.id = number = next(self._numbers)
+            waiting = self._waiting[number] = self._loop.create_future()
+            self._unsent.append(call)
+            self._send_soon()
+            try:
+                answer = await waiting
+            except asyncio.CancelledError:
+                self._leave(number)
+                raise
+        else:
+            # Whoever tries again at once must not keep the loop from noticing that the engine is gone.
+            await asyncio.sleep(0)
+        if answer is None:
+            msg = f"the engine went away during {call.WhichOneof('verb')}"
+            raise EngineLost(msg, FaultKind.ENGINE_LOST)
+        return answer
+
+    def close(self) -> None:
+        """End all calls: what they did is unknown."""
+        if self._transport is not None:
+            self._transport.abort()
+        self.connection_lost(None)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take calls from here on."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  however it ended
+        """Tell everyone who waits."""
+        self._transport = None
+        self.lost.set()
+        self._unsent.clear()
+        lost, self._waiting = self._waiting, {}
+        for waiting in lost.values():
+            if not waiting.done():
+                waiting.set_result(None)
+
+    def data_received(self, data: bytes) -> None:
+        """Hand out the answers that are complete."""
+        received = self._received
+        received += data
+        start = 0
+        while len(received) - start >= _LENGTH.size:
+            end = start + _LENGTH.size + _LENGTH.unpack_from(received, start)[0]
+            if len(received) < end:
+                break
+            self._answered(bytes(received[start + _LENGTH.size : end]))
+            start = end
+        del received[:start]
+
+    def _answered(self, message: bytes) -> None:
+        try:
+            answers = pb.ObjectAnswers.FromString(message).answers
+        except DecodeError:
+            self.close()
+            return
+        for answer in answers:
+            waiting = self._waiting.pop(answer.id, None)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(answer)
+
+    def _leave(self, number: int) -> None:
+        if self._waiting.pop(number, None) is not None:
+            self._cancelled.append(number)
+            self._send_soon()
+
+    def _send_soon(self) -> None:
+        if not self._sends_soon:
+            self._sends_soon = True
+            self._loop.call_soon(self._send)
+
+    def _send(self) -> None:
+        self._sends_soon = False
+        while self._transport is not None and (self._unsent or self._cancelled):
+            message = pb.ObjectCalls(calls=self._unsent[:_TOGETHER])
+            del self._unsent[:_TOGETHER]
+            if not self._unsent:  # a cancellation must not arrive before its call
+                message.cancelled.extend(self._cancelled)
+                self._cancelled.clear()
+            frame = message.SerializeToString()
+            self._transport.write(_LENGTH.pack(len(frame)) + frame)

@@ -1,0 +1,114 @@
+"""Many calls share one connection to the engine: each has its own answer, end and cancellation."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from pilothouse.api.kinds import NAMESPACE, Kind
+from pilothouse.api.meta import Object
+from pilothouse.engine.client import EngineClient
+from pilothouse.engine.process import EngineProcess
+from pilothouse.errors import EngineLost, Missing
+from pilothouse.ports import Credentials
+
+CONFIG_MAP = Kind(
+    group="", version="v1", kind="ConfigMap", plural="configmaps", struct=Object, namespaced=True
+)
+
+
+@dataclass
+class SilentServer:
+    """Takes requests, one on each connection, and never answers."""
+
+    port: int = 0
+    asked: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+    left: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+
+    @property
+    def credentials(self) -> Credentials:
+        config = {
+            "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+            "current-context": "c",
+        }
+        return Credentials(kubeconfig=json.dumps(config).encode(), trusted=True)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        path = (await reader.readline()).decode().split(" ")[1]
+        self.asked.put_nowait(path)
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+        self.left.put_nowait(path)
+        writer.close()
+
+
+@pytest.fixture
+async def silent() -> AsyncIterator[SilentServer]:
+    silent = SilentServer()
+    server = await asyncio.start_server(silent.serve, "127.0.0.1", 0)
+    silent.port = server.sockets[0].getsockname()[1]
+    yield silent
+    server.close()
+
+
+async def test_many_at_once_have_their_own_answers(engine: EngineClient, at, namespace) -> None:
+    async def one(number: int) -> None:
+        name = f"many-{number}"
+        with pytest.raises(Missing, match=name):
+            await engine.get(at, CONFIG_MAP, name, namespace)
+        # From tiny to a size that travels alone.
+        data = {"text": str(number) * (1 if number % 20 else 300_000)}
+        body = json.dumps({"metadata": {"name": name}, "data": data}).encode()
+        assert json.loads(await engine.create(at, CONFIG_MAP, body, namespace))["data"] == data
+        got = json.loads(await engine.get(at, CONFIG_MAP, name, namespace))
+        assert (got["metadata"]["name"], got["data"]) == (name, data)
+        await engine.delete(at, CONFIG_MAP, name, namespace)
+
+    async with asyncio.timeout(120), asyncio.TaskGroup() as tasks:
+        for number in range(200):
+            tasks.create_task(one(number))
+
+
+async def test_all_that_wait_hear_of_the_engines_death(
+    process: EngineProcess, engine: EngineClient, silent: SilentServer, at
+) -> None:
+    async with asyncio.timeout(60):
+        asking = [
+            asyncio.create_task(engine.get(silent.credentials, NAMESPACE, f"n{number}"))
+            for number in range(30)
+        ]
+        for _ in asking:
+            await silent.asked.get()
+        os.kill((await process.current()).pid, signal.SIGKILL)
+        ends = await asyncio.gather(*asking, return_exceptions=True)
+        assert {(type(end), str(end)) for end in ends} == {
+            (EngineLost, "the engine went away during get")
+        }
+        assert await engine.get(at, NAMESPACE, "default")
+
+
+async def test_a_cancelled_call_ends_in_the_engine_too(
+    engine: EngineClient, silent: SilentServer, at
+) -> None:
+    async with asyncio.timeout(60):
+        left, stayed = (
+            asyncio.create_task(engine.get(silent.credentials, NAMESPACE, name))
+            for name in ("left", "stayed")
+        )
+        assert {await silent.asked.get(), await silent.asked.get()} == {
+            "/api/v1/namespaces/left",
+            "/api/v1/namespaces/stayed",
+        }
+        left.cancel()
+        assert await silent.left.get() == "/api/v1/namespaces/left"
+        assert left.cancelled() or not left.done()
+        assert await engine.get(at, NAMESPACE, "default")
+        assert not stayed.done()
+        stayed.cancel()
+        assert await silent.left.get() == "/api/v1/namespaces/stayed"
