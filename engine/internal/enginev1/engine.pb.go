@@ -287,7 +287,7 @@ func (x RunRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RunRequest_Action.Descriptor instead.
 func (RunRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29, 0}
 }
 
 type Progress_Phase int32
@@ -336,7 +336,7 @@ func (x Progress_Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Progress_Phase.Descriptor instead.
 func (Progress_Phase) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31, 0}
 }
 
 type ObjectState_State int32
@@ -394,7 +394,7 @@ func (x ObjectState_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ObjectState_State.Descriptor instead.
 func (ObjectState_State) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37, 0}
 }
 
 type Fault struct {
@@ -1709,14 +1709,22 @@ type ChartSource struct {
 	Name                  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Version               string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"` // exact, a range, or empty: the latest stable
 	Url                   string                 `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`         // a .tgz, or oci:// reference; wins over the rest
-	Digest                string                 `protobuf:"bytes,5,opt,name=digest,proto3" json:"digest,omitempty"`   // sha256:… pin
+	Digest                string                 `protobuf:"bytes,5,opt,name=digest,proto3" json:"digest,omitempty"`   // sha256:… pin: of the packed chart, or of its OCI manifest
 	Username              string                 `protobuf:"bytes,6,opt,name=username,proto3" json:"username,omitempty"`
 	Password              string                 `protobuf:"bytes,7,opt,name=password,proto3" json:"password,omitempty"`
 	InsecureSkipTlsVerify bool                   `protobuf:"varint,8,opt,name=insecure_skip_tls_verify,json=insecureSkipTlsVerify,proto3" json:"insecure_skip_tls_verify,omitempty"`
 	PlainHttp             bool                   `protobuf:"varint,9,opt,name=plain_http,json=plainHttp,proto3" json:"plain_http,omitempty"`
-	CaBundle              []byte                 `protobuf:"bytes,10,opt,name=ca_bundle,json=caBundle,proto3" json:"ca_bundle,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	CaBundle              []byte                 `protobuf:"bytes,10,opt,name=ca_bundle,json=caBundle,proto3" json:"ca_bundle,omitempty"` // PEM, trusted beside the system's certificates
+	Inline                []byte                 `protobuf:"bytes,11,opt,name=inline,proto3" json:"inline,omitempty"`                     // the packed chart itself; wins over everything else
+	BearerToken           string                 `protobuf:"bytes,12,opt,name=bearer_token,json=bearerToken,proto3" json:"bearer_token,omitempty"`
+	DockerConfig          []byte                 `protobuf:"bytes,13,opt,name=docker_config,json=dockerConfig,proto3" json:"docker_config,omitempty"`                // a .dockerconfigjson: credentials by host
+	ClientCertificate     []byte                 `protobuf:"bytes,14,opt,name=client_certificate,json=clientCertificate,proto3" json:"client_certificate,omitempty"` // PEM, shown to the source's own host only
+	ClientKey             []byte                 `protobuf:"bytes,15,opt,name=client_key,json=clientKey,proto3" json:"client_key,omitempty"`
+	// What this version was when it was deployed last. If the source now has something else under that version,
+	// the chart it was is used while the cache still has it; otherwise the call fails.
+	Expected      string `protobuf:"bytes,16,opt,name=expected,proto3" json:"expected,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChartSource) Reset() {
@@ -1819,6 +1827,48 @@ func (x *ChartSource) GetCaBundle() []byte {
 	return nil
 }
 
+func (x *ChartSource) GetInline() []byte {
+	if x != nil {
+		return x.Inline
+	}
+	return nil
+}
+
+func (x *ChartSource) GetBearerToken() string {
+	if x != nil {
+		return x.BearerToken
+	}
+	return ""
+}
+
+func (x *ChartSource) GetDockerConfig() []byte {
+	if x != nil {
+		return x.DockerConfig
+	}
+	return nil
+}
+
+func (x *ChartSource) GetClientCertificate() []byte {
+	if x != nil {
+		return x.ClientCertificate
+	}
+	return nil
+}
+
+func (x *ChartSource) GetClientKey() []byte {
+	if x != nil {
+		return x.ClientKey
+	}
+	return nil
+}
+
+func (x *ChartSource) GetExpected() string {
+	if x != nil {
+		return x.Expected
+	}
+	return ""
+}
+
 type ResolveChartRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Source        *ChartSource           `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
@@ -1872,6 +1922,8 @@ type ResolveChartReply struct {
 	Description   string                 `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
 	HasCrds       bool                   `protobuf:"varint,6,opt,name=has_crds,json=hasCrds,proto3" json:"has_crds,omitempty"`
 	Type          string                 `protobuf:"bytes,7,opt,name=type,proto3" json:"type,omitempty"`
+	Republished   string                 `protobuf:"bytes,8,opt,name=republished,proto3" json:"republished,omitempty"` // the source has this digest now, not the expected one
+	Warnings      []string               `protobuf:"bytes,9,rep,name=warnings,proto3" json:"warnings,omitempty"`       // what Helm accepts, and a person should know
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1955,6 +2007,125 @@ func (x *ResolveChartReply) GetType() string {
 	return ""
 }
 
+func (x *ResolveChartReply) GetRepublished() string {
+	if x != nil {
+		return x.Republished
+	}
+	return ""
+}
+
+func (x *ResolveChartReply) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+// FindVersions asks one source, once, about any number of charts, and downloads none of them.
+type FindVersionsRequest struct {
+	state         protoimpl.MessageState       `protogen:"open.v1"`
+	Source        *ChartSource                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"` // its name, version, url, digest and inline do not matter
+	Queries       []*FindVersionsRequest_Query `protobuf:"bytes,2,rep,name=queries,proto3" json:"queries,omitempty"`
+	MaxAgeMs      int64                        `protobuf:"varint,3,opt,name=max_age_ms,json=maxAgeMs,proto3" json:"max_age_ms,omitempty"` // how old what is known of the source may be
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindVersionsRequest) Reset() {
+	*x = FindVersionsRequest{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindVersionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindVersionsRequest) ProtoMessage() {}
+
+func (x *FindVersionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindVersionsRequest.ProtoReflect.Descriptor instead.
+func (*FindVersionsRequest) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *FindVersionsRequest) GetSource() *ChartSource {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+func (x *FindVersionsRequest) GetQueries() []*FindVersionsRequest_Query {
+	if x != nil {
+		return x.Queries
+	}
+	return nil
+}
+
+func (x *FindVersionsRequest) GetMaxAgeMs() int64 {
+	if x != nil {
+		return x.MaxAgeMs
+	}
+	return 0
+}
+
+type FindVersionsReply struct {
+	state         protoimpl.MessageState      `protogen:"open.v1"`
+	Answers       []*FindVersionsReply_Answer `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"` // in the order of the queries
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindVersionsReply) Reset() {
+	*x = FindVersionsReply{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindVersionsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindVersionsReply) ProtoMessage() {}
+
+func (x *FindVersionsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindVersionsReply.ProtoReflect.Descriptor instead.
+func (*FindVersionsReply) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *FindVersionsReply) GetAnswers() []*FindVersionsReply_Answer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
 // Compose puts values together the way Helm does: documents in order, maps merged deeply, anything else replaced,
 // then `--set` assignments. A null stays a null, so that Helm removes the chart's default.
 type ComposeRequest struct {
@@ -1968,7 +2139,7 @@ type ComposeRequest struct {
 
 func (x *ComposeRequest) Reset() {
 	*x = ComposeRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1980,7 +2151,7 @@ func (x *ComposeRequest) String() string {
 func (*ComposeRequest) ProtoMessage() {}
 
 func (x *ComposeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1993,7 +2164,7 @@ func (x *ComposeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest.ProtoReflect.Descriptor instead.
 func (*ComposeRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ComposeRequest) GetDocuments() []*ComposeRequest_Document {
@@ -2028,7 +2199,7 @@ type ComposeReply struct {
 
 func (x *ComposeReply) Reset() {
 	*x = ComposeReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2040,7 +2211,7 @@ func (x *ComposeReply) String() string {
 func (*ComposeReply) ProtoMessage() {}
 
 func (x *ComposeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2053,7 +2224,7 @@ func (x *ComposeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeReply.ProtoReflect.Descriptor instead.
 func (*ComposeReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{23}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ComposeReply) GetValues() []byte {
@@ -2089,7 +2260,7 @@ type Ref struct {
 
 func (x *Ref) Reset() {
 	*x = Ref{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2101,7 +2272,7 @@ func (x *Ref) String() string {
 func (*Ref) ProtoMessage() {}
 
 func (x *Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2114,7 +2285,7 @@ func (x *Ref) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ref.ProtoReflect.Descriptor instead.
 func (*Ref) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Ref) GetApiVersion() string {
@@ -2161,7 +2332,7 @@ type RenderRequest struct {
 
 func (x *RenderRequest) Reset() {
 	*x = RenderRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2173,7 +2344,7 @@ func (x *RenderRequest) String() string {
 func (*RenderRequest) ProtoMessage() {}
 
 func (x *RenderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2186,7 +2357,7 @@ func (x *RenderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderRequest.ProtoReflect.Descriptor instead.
 func (*RenderRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RenderRequest) GetCluster() string {
@@ -2258,7 +2429,7 @@ type RenderReply struct {
 
 func (x *RenderReply) Reset() {
 	*x = RenderReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2270,7 +2441,7 @@ func (x *RenderReply) String() string {
 func (*RenderReply) ProtoMessage() {}
 
 func (x *RenderReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2283,7 +2454,7 @@ func (x *RenderReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderReply.ProtoReflect.Descriptor instead.
 func (*RenderReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RenderReply) GetManifest() string {
@@ -2354,7 +2525,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2366,7 +2537,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2379,7 +2550,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RunRequest) GetCluster() string {
@@ -2549,7 +2720,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2732,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2574,7 +2745,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RunEvent) GetEvent() isRunEvent_Event {
@@ -2628,7 +2799,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2640,7 +2811,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2653,7 +2824,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Progress) GetPhase() Progress_Phase {
@@ -2683,7 +2854,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +2866,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +2879,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{30}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Outcome) GetRecord() *Record {
@@ -2748,7 +2919,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2760,7 +2931,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +2944,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ObserveRequest) GetCluster() string {
@@ -2807,7 +2978,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2819,7 +2990,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2832,7 +3003,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Record) GetNamespace() string {
@@ -2947,7 +3118,7 @@ type ObserveBatch struct {
 
 func (x *ObserveBatch) Reset() {
 	*x = ObserveBatch{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2959,7 +3130,7 @@ func (x *ObserveBatch) String() string {
 func (*ObserveBatch) ProtoMessage() {}
 
 func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2972,7 +3143,7 @@ func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch.ProtoReflect.Descriptor instead.
 func (*ObserveBatch) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ObserveBatch) GetRecords() []*ObserveBatch_RecordChange {
@@ -3032,7 +3203,7 @@ type ReleaseObjects struct {
 
 func (x *ReleaseObjects) Reset() {
 	*x = ReleaseObjects{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3044,7 +3215,7 @@ func (x *ReleaseObjects) String() string {
 func (*ReleaseObjects) ProtoMessage() {}
 
 func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3057,7 +3228,7 @@ func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseObjects.ProtoReflect.Descriptor instead.
 func (*ReleaseObjects) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReleaseObjects) GetNamespace() string {
@@ -3107,7 +3278,7 @@ type ObjectState struct {
 
 func (x *ObjectState) Reset() {
 	*x = ObjectState{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3119,7 +3290,7 @@ func (x *ObjectState) String() string {
 func (*ObjectState) ProtoMessage() {}
 
 func (x *ObjectState) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3132,7 +3303,7 @@ func (x *ObjectState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectState.ProtoReflect.Descriptor instead.
 func (*ObjectState) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ObjectState) GetRef() *Ref {
@@ -3176,7 +3347,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3188,7 +3359,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3201,7 +3372,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *HistoryRequest) GetCluster() string {
@@ -3248,7 +3419,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3260,7 +3431,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3273,7 +3444,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *HistoryReply) GetRecords() []*Record {
@@ -3293,7 +3464,7 @@ type WatchBatch_Change struct {
 
 func (x *WatchBatch_Change) Reset() {
 	*x = WatchBatch_Change{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3305,7 +3476,7 @@ func (x *WatchBatch_Change) String() string {
 func (*WatchBatch_Change) ProtoMessage() {}
 
 func (x *WatchBatch_Change) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3335,6 +3506,150 @@ func (x *WatchBatch_Change) GetObject() []byte {
 	return nil
 }
 
+type FindVersionsRequest_Query struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // exact, a range, or empty: the latest stable
+	Held          string                 `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"`       // the version that is deployed; may be empty
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindVersionsRequest_Query) Reset() {
+	*x = FindVersionsRequest_Query{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindVersionsRequest_Query) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindVersionsRequest_Query) ProtoMessage() {}
+
+func (x *FindVersionsRequest_Query) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindVersionsRequest_Query.ProtoReflect.Descriptor instead.
+func (*FindVersionsRequest_Query) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22, 0}
+}
+
+func (x *FindVersionsRequest_Query) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FindVersionsRequest_Query) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *FindVersionsRequest_Query) GetHeld() string {
+	if x != nil {
+		return x.Held
+	}
+	return ""
+}
+
+type FindVersionsReply_Answer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`                         // the best one there is
+	Digest        string                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`                           // of its packed chart; empty when the source does not tell
+	HeldFits      bool                   `protobuf:"varint,3,opt,name=held_fits,json=heldFits,proto3" json:"held_fits,omitempty"`      // whether the held version is one that the query allows
+	Newer         bool                   `protobuf:"varint,4,opt,name=newer,proto3" json:"newer,omitempty"`                            // whether the best is newer than the held one
+	HeldDigest    string                 `protobuf:"bytes,5,opt,name=held_digest,json=heldDigest,proto3" json:"held_digest,omitempty"` // what the source has under the held version; empty when it does not tell
+	Fault         *Fault                 `protobuf:"bytes,6,opt,name=fault,proto3" json:"fault,omitempty"`                             // instead of all the others
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindVersionsReply_Answer) Reset() {
+	*x = FindVersionsReply_Answer{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindVersionsReply_Answer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindVersionsReply_Answer) ProtoMessage() {}
+
+func (x *FindVersionsReply_Answer) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindVersionsReply_Answer.ProtoReflect.Descriptor instead.
+func (*FindVersionsReply_Answer) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{23, 0}
+}
+
+func (x *FindVersionsReply_Answer) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *FindVersionsReply_Answer) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *FindVersionsReply_Answer) GetHeldFits() bool {
+	if x != nil {
+		return x.HeldFits
+	}
+	return false
+}
+
+func (x *FindVersionsReply_Answer) GetNewer() bool {
+	if x != nil {
+		return x.Newer
+	}
+	return false
+}
+
+func (x *FindVersionsReply_Answer) GetHeldDigest() string {
+	if x != nil {
+		return x.HeldDigest
+	}
+	return ""
+}
+
+func (x *FindVersionsReply_Answer) GetFault() *Fault {
+	if x != nil {
+		return x.Fault
+	}
+	return nil
+}
+
 type ComposeRequest_Document struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Origin        string                 `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"` // named in a fault: "spec.forProvider.valuesFrom[0]"
@@ -3345,7 +3660,7 @@ type ComposeRequest_Document struct {
 
 func (x *ComposeRequest_Document) Reset() {
 	*x = ComposeRequest_Document{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3357,7 +3672,7 @@ func (x *ComposeRequest_Document) String() string {
 func (*ComposeRequest_Document) ProtoMessage() {}
 
 func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3370,7 +3685,7 @@ func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest_Document.ProtoReflect.Descriptor instead.
 func (*ComposeRequest_Document) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24, 0}
 }
 
 func (x *ComposeRequest_Document) GetOrigin() string {
@@ -3398,7 +3713,7 @@ type ComposeRequest_Assignment struct {
 
 func (x *ComposeRequest_Assignment) Reset() {
 	*x = ComposeRequest_Assignment{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3410,7 +3725,7 @@ func (x *ComposeRequest_Assignment) String() string {
 func (*ComposeRequest_Assignment) ProtoMessage() {}
 
 func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3423,7 +3738,7 @@ func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest_Assignment.ProtoReflect.Descriptor instead.
 func (*ComposeRequest_Assignment) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22, 1}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24, 1}
 }
 
 func (x *ComposeRequest_Assignment) GetOrigin() string {
@@ -3457,7 +3772,7 @@ type ObserveBatch_RecordChange struct {
 
 func (x *ObserveBatch_RecordChange) Reset() {
 	*x = ObserveBatch_RecordChange{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3469,7 +3784,7 @@ func (x *ObserveBatch_RecordChange) String() string {
 func (*ObserveBatch_RecordChange) ProtoMessage() {}
 
 func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3482,7 +3797,7 @@ func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch_RecordChange.ProtoReflect.Descriptor instead.
 func (*ObserveBatch_RecordChange) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35, 0}
 }
 
 func (x *ObserveBatch_RecordChange) GetRecord() *Record {
@@ -3641,7 +3956,7 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\bresource\x18\x02 \x01(\v2\x1e.pilothouse.engine.v1.ResourceR\bresource\x12\x16\n" +
 	"\x06object\x18\x03 \x01(\fR\x06object\"%\n" +
 	"\vObjectReply\x12\x16\n" +
-	"\x06object\x18\x01 \x01(\fR\x06object\"\xb2\x02\n" +
+	"\x06object\x18\x01 \x01(\fR\x06object\"\xfc\x03\n" +
 	"\vChartSource\x12\x1e\n" +
 	"\n" +
 	"repository\x18\x01 \x01(\tR\n" +
@@ -3656,9 +3971,16 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\n" +
 	"plain_http\x18\t \x01(\bR\tplainHttp\x12\x1b\n" +
 	"\tca_bundle\x18\n" +
-	" \x01(\fR\bcaBundle\"P\n" +
+	" \x01(\fR\bcaBundle\x12\x16\n" +
+	"\x06inline\x18\v \x01(\fR\x06inline\x12!\n" +
+	"\fbearer_token\x18\f \x01(\tR\vbearerToken\x12#\n" +
+	"\rdocker_config\x18\r \x01(\fR\fdockerConfig\x12-\n" +
+	"\x12client_certificate\x18\x0e \x01(\fR\x11clientCertificate\x12\x1d\n" +
+	"\n" +
+	"client_key\x18\x0f \x01(\fR\tclientKey\x12\x1a\n" +
+	"\bexpected\x18\x10 \x01(\tR\bexpected\"P\n" +
 	"\x13ResolveChartRequest\x129\n" +
-	"\x06source\x18\x01 \x01(\v2!.pilothouse.engine.v1.ChartSourceR\x06source\"\xcb\x01\n" +
+	"\x06source\x18\x01 \x01(\v2!.pilothouse.engine.v1.ChartSourceR\x06source\"\x89\x02\n" +
 	"\x11ResolveChartReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x16\n" +
@@ -3667,7 +3989,28 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"appVersion\x12 \n" +
 	"\vdescription\x18\x05 \x01(\tR\vdescription\x12\x19\n" +
 	"\bhas_crds\x18\x06 \x01(\bR\ahasCrds\x12\x12\n" +
-	"\x04type\x18\a \x01(\tR\x04type\"\x81\x03\n" +
+	"\x04type\x18\a \x01(\tR\x04type\x12 \n" +
+	"\vrepublished\x18\b \x01(\tR\vrepublished\x12\x1a\n" +
+	"\bwarnings\x18\t \x03(\tR\bwarnings\"\x84\x02\n" +
+	"\x13FindVersionsRequest\x129\n" +
+	"\x06source\x18\x01 \x01(\v2!.pilothouse.engine.v1.ChartSourceR\x06source\x12I\n" +
+	"\aqueries\x18\x02 \x03(\v2/.pilothouse.engine.v1.FindVersionsRequest.QueryR\aqueries\x12\x1c\n" +
+	"\n" +
+	"max_age_ms\x18\x03 \x01(\x03R\bmaxAgeMs\x1aI\n" +
+	"\x05Query\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
+	"\x04held\x18\x03 \x01(\tR\x04held\"\xa1\x02\n" +
+	"\x11FindVersionsReply\x12H\n" +
+	"\aanswers\x18\x01 \x03(\v2..pilothouse.engine.v1.FindVersionsReply.AnswerR\aanswers\x1a\xc1\x01\n" +
+	"\x06Answer\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x1b\n" +
+	"\theld_fits\x18\x03 \x01(\bR\bheldFits\x12\x14\n" +
+	"\x05newer\x18\x04 \x01(\bR\x05newer\x12\x1f\n" +
+	"\vheld_digest\x18\x05 \x01(\tR\n" +
+	"heldDigest\x121\n" +
+	"\x05fault\x18\x06 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\"\x81\x03\n" +
 	"\x0eComposeRequest\x12K\n" +
 	"\tdocuments\x18\x01 \x03(\v2-.pilothouse.engine.v1.ComposeRequest.DocumentR\tdocuments\x12Q\n" +
 	"\vassignments\x18\x02 \x03(\v2/.pilothouse.engine.v1.ComposeRequest.AssignmentR\vassignments\x12G\n" +
@@ -3825,7 +4168,8 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\vwith_config\x18\x05 \x01(\bR\n" +
 	"withConfig\"F\n" +
 	"\fHistoryReply\x126\n" +
-	"\arecords\x18\x01 \x03(\v2\x1c.pilothouse.engine.v1.RecordR\arecords2\xde\t\n" +
+	"\arecords\x18\x01 \x03(\v2\x1c.pilothouse.engine.v1.RecordR\arecords2\xc2\n" +
+	"\n" +
 	"\x06Engine\x12M\n" +
 	"\x05Hello\x12\".pilothouse.engine.v1.HelloRequest\x1a .pilothouse.engine.v1.HelloReply\x12S\n" +
 	"\aConnect\x12$.pilothouse.engine.v1.ConnectRequest\x1a\".pilothouse.engine.v1.ConnectReply\x12O\n" +
@@ -3836,7 +4180,8 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x05Patch\x12\".pilothouse.engine.v1.PatchRequest\x1a!.pilothouse.engine.v1.ObjectReply\x12P\n" +
 	"\x06Delete\x12#.pilothouse.engine.v1.DeleteRequest\x1a!.pilothouse.engine.v1.DeleteReply\x12P\n" +
 	"\x06Review\x12#.pilothouse.engine.v1.ReviewRequest\x1a!.pilothouse.engine.v1.ObjectReply\x12b\n" +
-	"\fResolveChart\x12).pilothouse.engine.v1.ResolveChartRequest\x1a'.pilothouse.engine.v1.ResolveChartReply\x12S\n" +
+	"\fResolveChart\x12).pilothouse.engine.v1.ResolveChartRequest\x1a'.pilothouse.engine.v1.ResolveChartReply\x12b\n" +
+	"\fFindVersions\x12).pilothouse.engine.v1.FindVersionsRequest\x1a'.pilothouse.engine.v1.FindVersionsReply\x12S\n" +
 	"\aCompose\x12$.pilothouse.engine.v1.ComposeRequest\x1a\".pilothouse.engine.v1.ComposeReply\x12P\n" +
 	"\x06Render\x12#.pilothouse.engine.v1.RenderRequest\x1a!.pilothouse.engine.v1.RenderReply\x12I\n" +
 	"\x03Run\x12 .pilothouse.engine.v1.RunRequest\x1a\x1e.pilothouse.engine.v1.RunEvent0\x01\x12U\n" +
@@ -3856,7 +4201,7 @@ func file_pilothouse_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_pilothouse_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(Fault_Kind)(0),                   // 0: pilothouse.engine.v1.Fault.Kind
 	(WatchBatch_Type)(0),              // 1: pilothouse.engine.v1.WatchBatch.Type
@@ -3886,35 +4231,39 @@ var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(*ChartSource)(nil),               // 25: pilothouse.engine.v1.ChartSource
 	(*ResolveChartRequest)(nil),       // 26: pilothouse.engine.v1.ResolveChartRequest
 	(*ResolveChartReply)(nil),         // 27: pilothouse.engine.v1.ResolveChartReply
-	(*ComposeRequest)(nil),            // 28: pilothouse.engine.v1.ComposeRequest
-	(*ComposeReply)(nil),              // 29: pilothouse.engine.v1.ComposeReply
-	(*Ref)(nil),                       // 30: pilothouse.engine.v1.Ref
-	(*RenderRequest)(nil),             // 31: pilothouse.engine.v1.RenderRequest
-	(*RenderReply)(nil),               // 32: pilothouse.engine.v1.RenderReply
-	(*RunRequest)(nil),                // 33: pilothouse.engine.v1.RunRequest
-	(*RunEvent)(nil),                  // 34: pilothouse.engine.v1.RunEvent
-	(*Progress)(nil),                  // 35: pilothouse.engine.v1.Progress
-	(*Outcome)(nil),                   // 36: pilothouse.engine.v1.Outcome
-	(*ObserveRequest)(nil),            // 37: pilothouse.engine.v1.ObserveRequest
-	(*Record)(nil),                    // 38: pilothouse.engine.v1.Record
-	(*ObserveBatch)(nil),              // 39: pilothouse.engine.v1.ObserveBatch
-	(*ReleaseObjects)(nil),            // 40: pilothouse.engine.v1.ReleaseObjects
-	(*ObjectState)(nil),               // 41: pilothouse.engine.v1.ObjectState
-	(*HistoryRequest)(nil),            // 42: pilothouse.engine.v1.HistoryRequest
-	(*HistoryReply)(nil),              // 43: pilothouse.engine.v1.HistoryReply
-	(*WatchBatch_Change)(nil),         // 44: pilothouse.engine.v1.WatchBatch.Change
-	(*ComposeRequest_Document)(nil),   // 45: pilothouse.engine.v1.ComposeRequest.Document
-	(*ComposeRequest_Assignment)(nil), // 46: pilothouse.engine.v1.ComposeRequest.Assignment
-	nil,                               // 47: pilothouse.engine.v1.RunRequest.LabelsEntry
-	nil,                               // 48: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	(*ObserveBatch_RecordChange)(nil), // 49: pilothouse.engine.v1.ObserveBatch.RecordChange
+	(*FindVersionsRequest)(nil),       // 28: pilothouse.engine.v1.FindVersionsRequest
+	(*FindVersionsReply)(nil),         // 29: pilothouse.engine.v1.FindVersionsReply
+	(*ComposeRequest)(nil),            // 30: pilothouse.engine.v1.ComposeRequest
+	(*ComposeReply)(nil),              // 31: pilothouse.engine.v1.ComposeReply
+	(*Ref)(nil),                       // 32: pilothouse.engine.v1.Ref
+	(*RenderRequest)(nil),             // 33: pilothouse.engine.v1.RenderRequest
+	(*RenderReply)(nil),               // 34: pilothouse.engine.v1.RenderReply
+	(*RunRequest)(nil),                // 35: pilothouse.engine.v1.RunRequest
+	(*RunEvent)(nil),                  // 36: pilothouse.engine.v1.RunEvent
+	(*Progress)(nil),                  // 37: pilothouse.engine.v1.Progress
+	(*Outcome)(nil),                   // 38: pilothouse.engine.v1.Outcome
+	(*ObserveRequest)(nil),            // 39: pilothouse.engine.v1.ObserveRequest
+	(*Record)(nil),                    // 40: pilothouse.engine.v1.Record
+	(*ObserveBatch)(nil),              // 41: pilothouse.engine.v1.ObserveBatch
+	(*ReleaseObjects)(nil),            // 42: pilothouse.engine.v1.ReleaseObjects
+	(*ObjectState)(nil),               // 43: pilothouse.engine.v1.ObjectState
+	(*HistoryRequest)(nil),            // 44: pilothouse.engine.v1.HistoryRequest
+	(*HistoryReply)(nil),              // 45: pilothouse.engine.v1.HistoryReply
+	(*WatchBatch_Change)(nil),         // 46: pilothouse.engine.v1.WatchBatch.Change
+	(*FindVersionsRequest_Query)(nil), // 47: pilothouse.engine.v1.FindVersionsRequest.Query
+	(*FindVersionsReply_Answer)(nil),  // 48: pilothouse.engine.v1.FindVersionsReply.Answer
+	(*ComposeRequest_Document)(nil),   // 49: pilothouse.engine.v1.ComposeRequest.Document
+	(*ComposeRequest_Assignment)(nil), // 50: pilothouse.engine.v1.ComposeRequest.Assignment
+	nil,                               // 51: pilothouse.engine.v1.RunRequest.LabelsEntry
+	nil,                               // 52: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	(*ObserveBatch_RecordChange)(nil), // 53: pilothouse.engine.v1.ObserveBatch.RecordChange
 }
 var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	0,  // 0: pilothouse.engine.v1.Fault.kind:type_name -> pilothouse.engine.v1.Fault.Kind
 	11, // 1: pilothouse.engine.v1.ConnectRequest.impersonate:type_name -> pilothouse.engine.v1.Impersonation
 	10, // 2: pilothouse.engine.v1.ConnectRequest.identity:type_name -> pilothouse.engine.v1.Identity
 	13, // 3: pilothouse.engine.v1.WatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	44, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
+	46, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
 	6,  // 5: pilothouse.engine.v1.WatchBatch.fault:type_name -> pilothouse.engine.v1.Fault
 	13, // 6: pilothouse.engine.v1.GetRequest.resource:type_name -> pilothouse.engine.v1.Resource
 	13, // 7: pilothouse.engine.v1.ListRequest.resource:type_name -> pilothouse.engine.v1.Resource
@@ -3924,63 +4273,69 @@ var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	13, // 11: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
 	13, // 12: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
 	25, // 13: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	45, // 14: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	46, // 15: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
-	45, // 16: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	30, // 17: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
-	3,  // 18: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
-	47, // 19: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
-	48, // 20: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	35, // 21: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
-	36, // 22: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
-	4,  // 23: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
-	38, // 24: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
-	6,  // 25: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
-	30, // 26: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
-	49, // 27: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
-	40, // 28: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
-	6,  // 29: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	41, // 30: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
-	30, // 31: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
-	5,  // 32: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
-	38, // 33: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
-	1,  // 34: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
-	38, // 35: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
-	7,  // 36: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
-	9,  // 37: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
-	14, // 38: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
-	16, // 39: pilothouse.engine.v1.Engine.Get:input_type -> pilothouse.engine.v1.GetRequest
-	17, // 40: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
-	19, // 41: pilothouse.engine.v1.Engine.Create:input_type -> pilothouse.engine.v1.CreateRequest
-	20, // 42: pilothouse.engine.v1.Engine.Patch:input_type -> pilothouse.engine.v1.PatchRequest
-	21, // 43: pilothouse.engine.v1.Engine.Delete:input_type -> pilothouse.engine.v1.DeleteRequest
-	23, // 44: pilothouse.engine.v1.Engine.Review:input_type -> pilothouse.engine.v1.ReviewRequest
-	26, // 45: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
-	28, // 46: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
-	31, // 47: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
-	33, // 48: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
-	37, // 49: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
-	42, // 50: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
-	8,  // 51: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
-	12, // 52: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
-	15, // 53: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
-	24, // 54: pilothouse.engine.v1.Engine.Get:output_type -> pilothouse.engine.v1.ObjectReply
-	18, // 55: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
-	24, // 56: pilothouse.engine.v1.Engine.Create:output_type -> pilothouse.engine.v1.ObjectReply
-	24, // 57: pilothouse.engine.v1.Engine.Patch:output_type -> pilothouse.engine.v1.ObjectReply
-	22, // 58: pilothouse.engine.v1.Engine.Delete:output_type -> pilothouse.engine.v1.DeleteReply
-	24, // 59: pilothouse.engine.v1.Engine.Review:output_type -> pilothouse.engine.v1.ObjectReply
-	27, // 60: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
-	29, // 61: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
-	32, // 62: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
-	34, // 63: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
-	39, // 64: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
-	43, // 65: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
-	51, // [51:66] is the sub-list for method output_type
-	36, // [36:51] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	25, // 14: pilothouse.engine.v1.FindVersionsRequest.source:type_name -> pilothouse.engine.v1.ChartSource
+	47, // 15: pilothouse.engine.v1.FindVersionsRequest.queries:type_name -> pilothouse.engine.v1.FindVersionsRequest.Query
+	48, // 16: pilothouse.engine.v1.FindVersionsReply.answers:type_name -> pilothouse.engine.v1.FindVersionsReply.Answer
+	49, // 17: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	50, // 18: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
+	49, // 19: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	32, // 20: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
+	3,  // 21: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
+	51, // 22: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
+	52, // 23: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	37, // 24: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
+	38, // 25: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
+	4,  // 26: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
+	40, // 27: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
+	6,  // 28: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
+	32, // 29: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
+	53, // 30: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
+	42, // 31: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
+	6,  // 32: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
+	43, // 33: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
+	32, // 34: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
+	5,  // 35: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
+	40, // 36: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
+	1,  // 37: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
+	6,  // 38: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
+	40, // 39: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
+	7,  // 40: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
+	9,  // 41: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
+	14, // 42: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
+	16, // 43: pilothouse.engine.v1.Engine.Get:input_type -> pilothouse.engine.v1.GetRequest
+	17, // 44: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
+	19, // 45: pilothouse.engine.v1.Engine.Create:input_type -> pilothouse.engine.v1.CreateRequest
+	20, // 46: pilothouse.engine.v1.Engine.Patch:input_type -> pilothouse.engine.v1.PatchRequest
+	21, // 47: pilothouse.engine.v1.Engine.Delete:input_type -> pilothouse.engine.v1.DeleteRequest
+	23, // 48: pilothouse.engine.v1.Engine.Review:input_type -> pilothouse.engine.v1.ReviewRequest
+	26, // 49: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
+	28, // 50: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
+	30, // 51: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
+	33, // 52: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
+	35, // 53: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
+	39, // 54: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
+	44, // 55: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
+	8,  // 56: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
+	12, // 57: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
+	15, // 58: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
+	24, // 59: pilothouse.engine.v1.Engine.Get:output_type -> pilothouse.engine.v1.ObjectReply
+	18, // 60: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
+	24, // 61: pilothouse.engine.v1.Engine.Create:output_type -> pilothouse.engine.v1.ObjectReply
+	24, // 62: pilothouse.engine.v1.Engine.Patch:output_type -> pilothouse.engine.v1.ObjectReply
+	22, // 63: pilothouse.engine.v1.Engine.Delete:output_type -> pilothouse.engine.v1.DeleteReply
+	24, // 64: pilothouse.engine.v1.Engine.Review:output_type -> pilothouse.engine.v1.ObjectReply
+	27, // 65: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
+	29, // 66: pilothouse.engine.v1.Engine.FindVersions:output_type -> pilothouse.engine.v1.FindVersionsReply
+	31, // 67: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
+	34, // 68: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
+	36, // 69: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
+	41, // 70: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
+	45, // 71: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
+	56, // [56:72] is the sub-list for method output_type
+	40, // [40:56] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_pilothouse_engine_v1_engine_proto_init() }
@@ -3992,7 +4347,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 		(*ConnectRequest_Kubeconfig)(nil),
 		(*ConnectRequest_InCluster)(nil),
 	}
-	file_pilothouse_engine_v1_engine_proto_msgTypes[28].OneofWrappers = []any{
+	file_pilothouse_engine_v1_engine_proto_msgTypes[30].OneofWrappers = []any{
 		(*RunEvent_Progress)(nil),
 		(*RunEvent_Outcome)(nil),
 	}
@@ -4002,7 +4357,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pilothouse_engine_v1_engine_proto_rawDesc), len(file_pilothouse_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   44,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
