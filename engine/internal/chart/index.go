@@ -134,49 +134,68 @@ func cut(body []byte) (version string, blocks map[string][][]byte, ok bool) {
 	if json.Valid(body) {
 		return "", nil, false
 	}
-	blocks = map[string][][]byte{}
-	name, start, indent, inside := "", 0, 0, false
-	end := func(at int) {
-		if name != "" {
-			blocks[name] = append(blocks[name], body[start:at])
-		}
-		name = ""
-	}
+	c := &cutter{body: body, blocks: map[string][][]byte{}}
 	for at := 0; at < len(body); {
 		stop := len(body)
 		if i := bytes.IndexByte(body[at:], '\n'); i >= 0 {
 			stop = at + i + 1
 		}
-		line := bytes.TrimRight(body[at:stop], "\r\n")
-		text := bytes.TrimLeft(line, " ")
-		depth := len(line) - len(text)
-		switch {
-		case len(text) == 0 || text[0] == '#' && depth <= indent:
-		case depth == 0 && (text[0] == '&' || text[0] == '%' || inside && text[0] == '-'):
+		if !c.line(at, stop) {
 			return "", nil, false
-		case depth == 0:
-			end(at)
-			inside = strings.TrimRight(string(text), " \t\r") == "entries:"
-			if found := versionLine.FindSubmatch(line); found != nil {
-				version = string(found[1])
-			}
-			if bytes.HasPrefix(text, []byte("entries:")) && !inside {
-				return "", nil, false
-			}
-		case !inside || depth > indent && indent > 0:
-		default:
-			found := chartLine.FindSubmatch(line)
-			switch {
-			case found != nil && bytes.Equal(found[2], found[4]) && (indent == 0 || depth == indent):
-				end(at)
-				name, start, indent = string(found[3]), stop, depth
-			case depth == indent && name != "" && text[0] == '-':
-			default:
-				return "", nil, false
-			}
 		}
 		at = stop
 	}
-	end(len(body))
-	return version, blocks, version != ""
+	c.end(len(body))
+	return c.version, c.blocks, c.version != ""
+}
+
+type cutter struct {
+	body    []byte
+	blocks  map[string][][]byte
+	version string
+	inside  bool   // below `entries:`
+	indent  int    // of the charts' names
+	name    string // the chart at hand, and where what is said of it begins
+	start   int
+}
+
+// line takes one line; false means that this is no index to be cut.
+func (c *cutter) line(at, stop int) bool {
+	line := bytes.TrimRight(c.body[at:stop], "\r\n")
+	text := bytes.TrimLeft(line, " ")
+	depth := len(line) - len(text)
+	switch {
+	case len(text) == 0 || text[0] == '#' && depth <= c.indent:
+		return true
+	case depth == 0:
+		return c.top(at, text)
+	case !c.inside || c.indent > 0 && depth > c.indent:
+		return true
+	}
+	found := chartLine.FindSubmatch(line)
+	if found != nil && bytes.Equal(found[2], found[4]) && (c.indent == 0 || depth == c.indent) {
+		c.end(at)
+		c.name, c.start, c.indent = string(found[3]), stop, depth
+		return true
+	}
+	return depth == c.indent && c.name != "" && text[0] == '-'
+}
+
+func (c *cutter) top(at int, text []byte) bool {
+	if text[0] == '&' || text[0] == '%' || c.inside && text[0] == '-' {
+		return false
+	}
+	c.end(at)
+	c.inside = strings.TrimRight(string(text), " \t\r") == "entries:"
+	if found := versionLine.FindSubmatch(text); found != nil {
+		c.version = string(found[1])
+	}
+	return c.inside || !bytes.HasPrefix(text, []byte("entries:"))
+}
+
+func (c *cutter) end(at int) {
+	if c.name != "" {
+		c.blocks[c.name] = append(c.blocks[c.name], c.body[c.start:at])
+	}
+	c.name = ""
 }

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
@@ -56,4 +57,25 @@ func (r reference) tags(wanted string) []string {
 		other = tag[1:]
 	}
 	return []string{tag, other}
+}
+
+// resolveReference turns an index's chart URL, absolute or relative to the repository, into a full one. The
+// repository's query is kept for relative ones: that is how signed repositories pass their token.
+func resolveReference(home *url.URL, ref string) (*url.URL, error) {
+	parsed, err := url.Parse(ref)
+	if err != nil {
+		return nil, err
+	}
+	if parsed.IsAbs() {
+		return parsed, nil
+	}
+	base := *home
+	base.User = nil
+	base.Path = strings.TrimSuffix(base.Path, "/") + "/"
+	base.RawPath = ""
+	resolved := base.ResolveReference(parsed)
+	if resolved.RawQuery == "" && resolved.Host == home.Host {
+		resolved.RawQuery = home.RawQuery
+	}
+	return resolved, nil
 }
