@@ -13,6 +13,7 @@ from pilothouse.api.meta import Condition
 from pilothouse.api.release import (
     RECONCILE_REQUESTED,
     AtProvider,
+    DeployedChart,
     LastAttempt,
     Release,
     ReleaseStatus,
@@ -21,7 +22,7 @@ from pilothouse.core.conditions import READY, SYNCED, condition, find, merge, mo
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
 from pilothouse.core.observed import FAILED, Objects, Observed, Record
-from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice, Outcome
+from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice
 from pilothouse.core.plan import (
     Action,
     Install,
@@ -37,6 +38,7 @@ from pilothouse.core.plan import (
 from pilothouse.core.redact import redact
 from pilothouse.core.retry import Attempts, backoff
 from pilothouse.core.state import State, StateName, classify
+from pilothouse.core.versions import deployed_chart
 from pilothouse.faults import FaultKind
 
 # The words of crossplane-runtime, which tools already look for.
@@ -141,6 +143,7 @@ def conclude_action(
         if counted and outcome.record and outcome.record.status == FAILED:
             status = msgspec.structs.replace(status, failed=status.failed + 1)
         return _failed(release, status, name, fault, entry, now)
+    status = _with_chart(status, ended)
     notice = Notice(_DONE[name], _describe(ended))
     if _went_back(ended):
         # The spec is still not what is deployed, and the failure is still the reason.
@@ -166,6 +169,18 @@ def conclude_action(
     return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
 
 
+def _with_chart(status: ReleaseStatus, ended: Ended) -> ReleaseStatus:
+    """Note the package that was deployed, so that another one under the same version is noticed."""
+    outcome = ended.outcome
+    if isinstance(ended.plan, Rollback):
+        return msgspec.structs.replace(status, chart=DeployedChart())
+    if outcome.record is None or not outcome.chart_digest:
+        return status
+    version = outcome.record.chart_version
+    chart = deployed_chart(ended.desired, version, outcome.chart_digest, outcome.republished)
+    return msgspec.structs.replace(status, chart=chart)
+
+
 def _went_back(ended: Ended) -> bool:
     """Whether the action undid a failure rather than did what is asked."""
     undone = isinstance(ended.plan, Uninstall | Unlock) and not ended.desired.absent
@@ -180,7 +195,7 @@ def _redacted(ended: Ended) -> Ended:
         record = replace(record, description=redact(record.description, secrets))
     if fault:
         fault = Fault(fault.kind, redact(fault.message, secrets))
-    return replace(ended, outcome=Outcome(record, fault))
+    return replace(ended, outcome=replace(outcome, record=record, fault=fault))
 
 
 def conclude_fault(
@@ -350,9 +365,10 @@ def _at_provider(status: ReleaseStatus, record: Record | None) -> AtProvider:
 def _describe(ended: Ended) -> str:
     desired, plan, record = ended.desired, ended.plan, ended.outcome.record
     chart = f"{record.chart_name} {record.chart_version}" if record else ""
+    notes = "".join(f"; note: {one}" for one in ended.outcome.warnings)
     match plan:
         case Install():
-            return f"installed {chart} as {desired.release}"
+            return f"installed {chart} as {desired.release}{notes}"
         case Rollback(revision=to):
             return f"rolled {desired.release} back to revision {to}: {plan.reason}"
         case Uninstall():
@@ -361,7 +377,9 @@ def _describe(ended: Ended) -> str:
             return f"cleared revision {revision} of {desired.release}: {plan.reason}"
         case Upgrade():
             revision = record.revision if record else 0
-            return f"upgraded {desired.release} to {chart}, revision {revision}: {plan.reason}"
+            return (
+                f"upgraded {desired.release} to {chart}, revision {revision}: {plan.reason}{notes}"
+            )
 
 
 def _entry(release: Release, ended: Ended, now: datetime) -> Entry:

@@ -7,6 +7,7 @@ the handle for the living engine is looked up, or asked for, here.
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
+from datetime import timedelta
 from typing import Any
 
 import grpc
@@ -16,6 +17,7 @@ from pilothouse.api.kinds import Kind
 from pilothouse.core.desired import ChartAsk, ReleaseName
 from pilothouse.core.observed import Decoded
 from pilothouse.core.outcome import Fault, Outcome
+from pilothouse.core.versions import Found, Query
 from pilothouse.engine import codec
 from pilothouse.engine.process import EngineProcess, Incarnation
 from pilothouse.engine.v1 import engine_pb2 as pb
@@ -165,7 +167,24 @@ class EngineClient:
         """Find a chart and bring it into the engine's cache."""
         request = pb.ResolveChartRequest(source=codec.chart_source(chart))
         reply = await self._unary("ResolveChart", request, pb.ResolveChartReply)
-        return ResolvedChart(reply.name, reply.version, reply.digest)
+        return ResolvedChart(
+            reply.name, reply.version, reply.digest, reply.republished, tuple(reply.warnings)
+        )
+
+    async def find_versions(
+        self, chart: ChartAsk, queries: Sequence[Query], max_age: timedelta
+    ) -> list[Found]:
+        """Ask a chart's repository which versions it has; nothing is downloaded."""
+        request = pb.FindVersionsRequest(
+            source=codec.chart_source(chart),
+            queries=[
+                pb.FindVersionsRequest.Query(name=one.name, version=one.version, held=one.held)
+                for one in queries
+            ],
+            max_age_ms=int(max_age.total_seconds() * 1000),
+        )
+        reply = await self._unary("FindVersions", request, pb.FindVersionsReply)
+        return [codec.found(answer) for answer in reply.answers]
 
     async def compose(
         self,

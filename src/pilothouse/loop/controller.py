@@ -16,6 +16,7 @@ from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.reconcile import Reconciler
 from pilothouse.loop.sources import SourceReader
 from pilothouse.loop.triggers import Claims, Configs
+from pilothouse.loop.upgrades import Upgrades
 from pilothouse.ports import (
     Archive,
     Clock,
@@ -24,6 +25,7 @@ from pilothouse.ports import (
     LoopSettings,
     References,
     Targets,
+    VersionFinder,
     Writer,
 )
 
@@ -48,6 +50,7 @@ class Controller:
         targets: Targets,
         references: References,
         composer: Composer,
+        finder: VersionFinder,
         instances: Instances,
         writer: Writer,
         archive: Archive,
@@ -57,6 +60,7 @@ class Controller:
         self._releases = releases
         self._targets = targets
         self._sources = SourceReader(references, composer, settings.namespace)
+        self._finder = finder
         self._instances = instances
         self._writer = writer
         self._archive = archive
@@ -103,6 +107,7 @@ class Controller:
                 tasks, self._settings.actions_at_once, self._settings.instance, self._queue.add
             )
             committer = Committer(self._writer, self._archive, self._queue, self._clock)
+            upgrades = Upgrades(tasks, self._finder, self._queue)
             reconciler = Reconciler(
                 targets=self._targets,
                 sources=self._sources,
@@ -112,6 +117,7 @@ class Controller:
                 actions=actions,
                 queue=self._queue,
                 claims=self._claims,
+                upgrades=upgrades,
                 clock=self._clock,
             )
             workers = [
@@ -124,6 +130,7 @@ class Controller:
             for worker in workers:
                 worker.cancel()
             await asyncio.wait(workers)
+            upgrades.close()
             await actions.drain(self._settings.grace.total_seconds())
             self._queue.close()
 

@@ -5,6 +5,7 @@ ends. Whatever interrupts a pass, the next one starts by looking.
 """
 
 import time
+from dataclasses import replace
 from datetime import timedelta
 
 import msgspec
@@ -47,6 +48,7 @@ from pilothouse.core.plan import (
 )
 from pilothouse.core.redact import redact
 from pilothouse.core.state import State, StateName, classify
+from pilothouse.core.versions import kept_to_deployed, news, report
 from pilothouse.errors import AlreadyExists, Conflict, EngineLost, Missing, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.loop.actions import Actions
@@ -56,6 +58,7 @@ from pilothouse.loop.namespaces import create_namespace
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.sources import SourceReader
 from pilothouse.loop.triggers import Claims
+from pilothouse.loop.upgrades import Upgrades
 from pilothouse.ports import Clock, Instances, Target, Targets, Writer
 
 log = structlog.get_logger(__name__)
@@ -88,8 +91,10 @@ class Reconciler:
         actions: Actions,
         queue: KeyedQueue,
         claims: Claims,
+        upgrades: Upgrades,
         clock: Clock,
     ) -> None:
+        self._upgrades = upgrades
         self._targets = targets
         self._sources = sources
         self._instances = instances
@@ -107,6 +112,7 @@ class Reconciler:
         self._memory.pop(key, None)
         self._let_go.pop(key, None)
         self._claims.drop(key)
+        self._upgrades.forget(key)
         self._sources.forget(key)
         self._queue.forget_timer(key)
 
@@ -143,11 +149,12 @@ class Reconciler:
             reason = getattr(plan, "reason", "")
             log.info("pass", key=str(key), plan=name_of(plan), reason=reason, took_ms=took)
 
-    async def _wanted(self, key: Key, release: Release) -> Desired:
+    async def _wanted(self, key: Key, release: Release, version: str = "") -> Desired:
         """Return what is asked; a deletion asks nothing of its references."""
         if release.metadata.deletion_timestamp:
             return desired(release, Sources(values={}))
-        return desired(release, await self._sources.resolve(key, release))
+        sources = await self._sources.resolve(key, release)
+        return kept_to_deployed(release, desired(release, sources, version))
 
     async def _step(self, key: Key, release: Release, wanted: Desired) -> Plan:
         target = await self._targets.reach(release)
@@ -155,8 +162,8 @@ class Reconciler:
         if not target.sees():
             return Wait("looking at the cluster")
         memory = self._memory.setdefault(key, Memory())
-        if needs_version(wanted) and not wanted.absent and not wanted.paused:
-            release, wanted = await self._fill_in(key, release, wanted, target)
+        if not wanted.absent and not wanted.paused:
+            release, wanted = await self._with_version(key, release, wanted, target, memory)
         ended = self._actions.take_ended(key)
         if ended:
             release = await self._conclude(key, release, wanted, target, memory, ended)
@@ -166,6 +173,18 @@ class Reconciler:
         plan = decide(wanted, observed, state, attempts_of(release), now)
         await self._carry_out(key, release, wanted, target, plan, state, observed)
         return plan
+
+    async def _with_version(
+        self, key: Key, release: Release, wanted: Desired, target: Target, memory: Memory
+    ) -> tuple[Release, Desired]:
+        """Turn a range, or no version at all, into the one version that is wanted now."""
+        record = target.record(wanted.release)
+        offer = await self._upgrades.settle(key, release, wanted, record, memory.decoded)
+        if offer and offer.version:
+            wanted = await self._wanted(key, release, offer.version)
+        elif needs_version(wanted):
+            release, wanted = await self._fill_in(key, release, wanted, target)
+        return release, replace(wanted, offer=offer) if offer else wanted
 
     async def _fill_in(
         self, key: Key, release: Release, wanted: Desired, target: Target
@@ -245,7 +264,11 @@ class Reconciler:
                     await self._connect(key, release, wanted, target, observed)
                 now = self._clock.now()
                 status = conclude_quiet(release, wanted, observed, state, plan, now)
+                if status.synced and isinstance(plan, Rest):
+                    status = report(status, wanted)
                 await self._writer.status(release, status)
+                for notice in news(release.status, status):
+                    await self._writer.tell(release, notice)
             case CreateNamespace(name=name):
                 await create_namespace(target.objects, name)
                 self._memory[key].namespace_missing = False
