@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // got is an HTTP answer; a nil body means "not changed".
@@ -47,7 +48,19 @@ func (a *Ask) get(ctx context.Context, target *url.URL, known Validators, limit 
 	if int64(len(body)) > limit {
 		return got{}, invalid("%s is larger than %d MiB", where, limit>>20)
 	}
-	return got{body, Validators{response.Header.Get("ETag"), response.Header.Get("Last-Modified")}}, nil
+	return got{body, validatorsOf(response.Header)}, nil
+}
+
+// validatorsOf reads what the answer can be known by. A time of change counts whole seconds: of what changed just
+// before it was sent it cannot be said that it did not change again.
+func validatorsOf(header http.Header) Validators {
+	out := Validators{ETag: header.Get("ETag")}
+	changed, err := http.ParseTime(header.Get("Last-Modified"))
+	sent, other := http.ParseTime(header.Get("Date"))
+	if err == nil && other == nil && sent.Sub(changed) > time.Second {
+		out.Modified = header.Get("Last-Modified")
+	}
+	return out
 }
 
 func (a *Ask) request(ctx context.Context, target *url.URL, known Validators) (*http.Request, error) {

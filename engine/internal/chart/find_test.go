@@ -2,7 +2,11 @@ package chart
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 )
@@ -60,6 +64,29 @@ func TestFindVersions(t *testing.T) {
 	wantFault(t, answers[1].Err, enginev1.Fault_CHART_UNAVAILABLE, "503")
 	if n := web.count("/index.yaml"); n != 2 {
 		t.Errorf("a repository that is down was asked %d times", n-1)
+	}
+}
+
+func TestChangedTwiceInASecond(t *testing.T) {
+	moment := time.Now().UTC().Format(http.TimeFormat)
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		w.Header().Set("Date", moment)
+		w.Header().Set("Last-Modified", moment)
+		if request.Header.Get("If-Modified-Since") == moment {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		asked++
+		fmt.Fprintf(w, "apiVersion: v1\nentries:\n  small:\n  - version: 1.%d.0\n    urls: [x.tgz]\n", asked)
+	}))
+	defer server.Close()
+	s := newStore(t)
+	for _, want := range []string{"1.1.0", "1.2.0"} {
+		answers, err := s.FindVersions(context.Background(), &enginev1.ChartSource{Repository: server.URL}, []Query{{Name: "small"}}, 0)
+		if err != nil || answers[0].Version != want {
+			t.Errorf("got %v, want %s (%v)", answers, want, err)
+		}
 	}
 }
 

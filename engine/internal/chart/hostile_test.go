@@ -125,10 +125,10 @@ func TestSlowServers(t *testing.T) {
 		handler http.HandlerFunc
 		says    string
 	}{
-		"drips for ever":       {drip(20*time.Millisecond, 1), "timed out"},
+		"drips for ever":       {drip(20*time.Millisecond, 1), "broke off"},
 		"stops in the middle":  {drip(time.Hour, 10), "it sent nothing for too long"},
-		"never begins":         {drip(time.Hour, 0), "timed out"},
-		"a header of any size": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 20<<20)) }, "headers"},
+		"never begins":         {drip(time.Hour, 0), "does not answer"},
+		"a header of any size": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 20<<20)) }, "does not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(row.handler)
@@ -139,13 +139,13 @@ func TestSlowServers(t *testing.T) {
 				{Repository: server.URL, Name: "small"},
 				{Url: strings.Replace(server.URL, "http", "oci", 1) + "/charts/small:1", PlainHttp: true},
 			} {
-				s, err := New(Options{Dir: t.TempDir(), Timeout: 2 * time.Second, Idle: 500 * time.Millisecond})
+				s, err := New(Options{Dir: t.TempDir(), Timeout: 3 * time.Second, Idle: time.Second})
 				if err != nil {
 					t.Fatal(err)
 				}
 				began := time.Now()
 				_, err = s.Resolve(context.Background(), source)
-				if time.Since(began) > 10*time.Second {
+				if time.Since(began) > 20*time.Second {
 					t.Error("held for", time.Since(began))
 				}
 				if strings.HasPrefix(source.GetUrl(), "oci") {
