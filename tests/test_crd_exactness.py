@@ -94,7 +94,9 @@ KEY_REFERENCE = """\
 {at}.secretKeyRef.key string
 {at}.secretKeyRef.optional boolean
 """
-SOURCES = [f"spec.forProvider.{at}" for at in ("valuesFrom[]", "patchesFrom[]", "set[].valueFrom")]
+# caBundle came upstream after the version that the rest is of.
+REFERENCES = ("valuesFrom[]", "patchesFrom[]", "set[].valueFrom", "caBundle")
+SOURCES = [f"spec.forProvider.{at}" for at in REFERENCES]
 RELEASE += "".join(KEY_REFERENCE.format(at=at) for at in SOURCES)
 CLUSTER_RELEASE = (
     RELEASE
@@ -174,7 +176,19 @@ KEY_NAMESPACES = "".join(
     for ref in ("configMapKeyRef", "secretKeyRef")
 )
 RELEASE_EXTENSIONS = """\
+spec.forProvider.caBundle object
 spec.forProvider.config string
+spec.forProvider.chart.inline string
+spec.upgrade object
+spec.upgrade.automatic boolean
+spec.upgrade.interval string
+status.chart object
+status.chart.source string
+status.chart.version string
+status.chart.digest string
+status.chart.range string
+status.chart.republishedDigest string
+status.availableVersion string
 spec.forProvider.kustomize object x-kubernetes-preserve-unknown-fields True
 spec.readiness string enum Objects|Helm
 spec.healthChecks array

@@ -116,6 +116,7 @@ class Composition:
             targets=self._fleet,
             references=self._references,
             composer=engine,
+            finder=engine,
             instances=self._lease,
             writer=ReleaseWriter(objects, self._releases, instance),
             archive=archive,

@@ -14,6 +14,7 @@ from pilothouse.core.desired import NO_DEFAULTS, ChartAsk, Defaults, Desired, Re
 from pilothouse.core.observed import Decoded, Objects, ObjectState, Record, WatchMode
 from pilothouse.core.outcome import Entry, Fault, Notice, Outcome
 from pilothouse.core.plan import Action
+from pilothouse.core.versions import Found, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,9 @@ class ResolvedChart:
     name: str
     version: str
     digest: str
+    # The source has this digest now, not the expected one.
+    republished: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +312,16 @@ class Composer(Protocol):
         patches: Sequence[Document],
     ) -> Composed:
         """Merge documents, then assignments; check the patches."""
+        ...
+
+
+class VersionFinder(Protocol):
+    """Asks chart repositories what they have."""
+
+    async def find_versions(
+        self, chart: ChartAsk, queries: Sequence[Query], max_age: timedelta
+    ) -> list[Found]:
+        """Ask one repository, once; what is known of it may be as old as `max_age`."""
         ...
 
 

@@ -2,11 +2,14 @@ package chart
 
 import (
 	"archive/tar"
+	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
@@ -85,6 +88,90 @@ func TestDiskIsBounded(t *testing.T) {
 	left, _ := os.ReadDir(dir)
 	if len(left) == 0 || len(left) > 5 {
 		t.Errorf("%d charts are left", len(left))
+	}
+}
+
+func TestCrashMidWrite(t *testing.T) {
+	dir := t.TempDir()
+	old, young := filepath.Join(dir, incoming+"old"), filepath.Join(dir, incoming+"young")
+	for _, name := range []string{old, young} {
+		if err := os.WriteFile(name, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(old, long, long); err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(old); err == nil {
+		t.Error("what a crash left behind is still there")
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Error("what another engine may be writing was removed")
+	}
+	// The digest's own file can only be whole: cut it, as a disk might, and it is not served but fetched again.
+	r := newRepository(t, "1.0.0")
+	info, err := s.Resolve(context.Background(), r.source("1.0.0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(s.path(info.Digest), 100); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := New(Options{Dir: dir})
+	if _, err := again.Load(info.Digest); err == nil {
+		t.Error("half a chart was served")
+	}
+	if _, err := again.Resolve(context.Background(), r.source("1.0.0")); err != nil {
+		t.Error(err)
+	}
+	if _, err := again.Load(info.Digest); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestVerifyComesFirst(t *testing.T) {
+	r := newRepository(t, "1.0.0")
+	dir := t.TempDir()
+	var seen []string
+	s, _ := New(Options{Dir: dir, Verify: func(_ context.Context, ask *Ask, located *Located, packed []byte) error {
+		seen = append(seen, digestOf(packed))
+		if _, err := located.Provenance(context.Background()); err != nil && ask.GetName() == "small" {
+			return invalid("not signed")
+		}
+		return nil
+	}})
+	_, err := s.Resolve(context.Background(), r.source("1.0.0"))
+	wantFault(t, err, enginev1.Fault_CHART_INVALID, "not signed")
+	if _, err := s.Load(digestOf(r.charts["1.0.0"])); err == nil || len(seen) != 1 {
+		t.Error("an unverified chart is in the store", seen)
+	}
+	if r.count("/small-1.0.0.tgz.prov") != 1 {
+		t.Error("the provenance file was not asked for")
+	}
+}
+
+func TestLockIsToldNotEnforced(t *testing.T) {
+	sub := pack(t, file{name: "db/Chart.yaml", body: "apiVersion: v2\nname: db\nversion: 1.2.4\n"})
+	chart := func(lock string) []byte {
+		return pack(t,
+			file{name: "x/Chart.yaml", body: "apiVersion: v2\nname: x\nversion: 1.0.0\ndependencies: [{name: db, version: ~1.2, repository: 'http://nowhere'}]\n"},
+			file{name: "x/charts/db-1.2.4.tgz", body: string(sub)}, file{name: "x/Chart.lock", body: lock})
+	}
+	for lock, says := range map[string]string{
+		"dependencies: [{name: db, version: 1.2.4}]\n": "[]",
+		"dependencies: [{name: db, version: 1.2.3}]\n": "[Chart.lock says db 1.2.3, but charts/ has 1.2.4]",
+		"dependencies: [{name: db, version: 1.1.0}]\n": "[Chart.lock says db 1.1.0, but charts/ has 1.2.4 Chart.lock says db 1.1.0, but Chart.yaml wants ~1.2]",
+		"dependencies: []\n":                           "[Chart.lock does not know db, which Chart.yaml names]",
+	} {
+		info, err := newStore(t).Put(chart(lock))
+		if err != nil || fmt.Sprint(info.Warnings) != says {
+			t.Errorf("%s: %v %v", lock, info.Warnings, err)
+		}
 	}
 }
 

@@ -111,7 +111,7 @@ func (r *repository) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 			body += fmt.Sprintf("  - {name: small, version: %q, digest: %q, urls: [%ssmall-%s.tgz]}\n",
 				v, strings.TrimPrefix(digestOf(packed), "sha256:"), r.absolute, v)
 		}
-		tag := `"` + digestOf([]byte(fmt.Sprint(len(r.charts)))) + `"`
+		tag := `"` + digestOf([]byte(fmt.Sprint(len(r.charts), len(r.charts["1.0.0"])))) + `"`
 		w.Header().Set("ETag", tag)
 		if request.Header.Get("If-None-Match") == tag {
 			w.WriteHeader(http.StatusNotModified)

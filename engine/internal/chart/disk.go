@@ -10,32 +10,51 @@ import (
 	"time"
 )
 
+const incoming = ".incoming-"
+
 // write puts the packed chart on disk in one step: a crash leaves the old state or the new one, and a reader
 // never sees half a file.
 func (s *Store) write(digest string, packed []byte) error {
 	if info, err := os.Stat(s.path(digest)); err == nil && info.Size() == int64(len(packed)) {
 		return nil
 	}
-	f, err := os.CreateTemp(s.options.Dir, ".incoming-*")
+	f, err := os.CreateTemp(s.options.Dir, incoming+"*")
 	if err != nil {
 		return fmt.Errorf("cannot keep a chart: %w", err)
 	}
 	defer os.Remove(f.Name())
-	if _, err := f.Write(packed); err != nil {
-		_ = f.Close()
-		return fmt.Errorf("cannot keep a chart: %w", err)
+	_, err = f.Write(packed)
+	if err == nil {
+		err = f.Sync() // a rename that survives a power cut must not name an empty file
 	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("cannot keep a chart: %w", err)
+	if closed := f.Close(); err == nil {
+		err = closed
 	}
-	if err := os.Rename(f.Name(), s.path(digest)); err != nil {
+	if err == nil {
+		err = os.Rename(f.Name(), s.path(digest))
+	}
+	if err != nil {
 		return fmt.Errorf("cannot keep a chart: %w", err)
 	}
 	s.prune()
 	return nil
 }
 
-// prune forgets the charts not read for longest, until the rest fits; and what a crash left half written.
+// clean removes what a crash left half written. Several engines may share the directory, so what is young may be
+// somebody's work.
+func (s *Store) clean() {
+	left, err := filepath.Glob(filepath.Join(s.options.Dir, incoming+"*"))
+	if err != nil {
+		return
+	}
+	for _, name := range left {
+		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.Remove(name)
+		}
+	}
+}
+
+// prune forgets the charts not read for longest, until the rest fits.
 func (s *Store) prune() {
 	s.disk.Lock()
 	defer s.disk.Unlock()
@@ -50,10 +69,7 @@ func (s *Store) prune() {
 		if err != nil {
 			continue
 		}
-		if strings.HasPrefix(info.Name(), ".incoming-") {
-			if time.Since(info.ModTime()) > time.Hour {
-				_ = os.Remove(filepath.Join(s.options.Dir, info.Name()))
-			}
+		if strings.HasPrefix(info.Name(), incoming) {
 			continue
 		}
 		files = append(files, info)

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"helm.sh/helm/v4/pkg/registry"
@@ -18,164 +19,237 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 )
 
-// A manifest is small; a larger one is not a chart's.
-const maxManifest = 4 << 20
+const (
+	// A manifest is small; a larger one is not a chart's.
+	maxManifest = 4 << 20
+	maxTags     = 100_000
+)
 
-// fromRegistry pulls a chart by tag or digest. It speaks through the library Helm's own registry client is made
-// of, because that client reads credential files of the machine and pulls without a bound.
-func (s *Store) fromRegistry(ctx context.Context, source *enginev1.ChartSource) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
-	defer cancel()
-	repository, reference, err := s.repositoryOf(source)
+// registries is the source for oci://. It speaks through the library Helm's own registry client is made of,
+// because that client reads credential files of the machine and pulls without a bound.
+type registries struct{}
+
+// Locate resolves a tag, a digest or a version to one manifest.
+func (registries) Locate(ctx context.Context, ask *Ask) (*Located, error) {
+	ref, err := referenceOf(ask.ChartSource)
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := s.manifest(ctx, repository, reference, source)
+	repository, err := ask.repository(ref)
 	if err != nil {
 		return nil, err
 	}
-	layer, err := chartLayer(ctx, repository, manifest)
+	manifest, err := ask.manifest(ctx, repository, ref)
 	if err != nil {
 		return nil, err
 	}
-	if pin := source.GetDigest(); pin != "" && pin != layer.Digest.String() && pin != manifest.Digest.String() {
-		return nil, invalid("the chart from %s is %s (manifest %s), but the pin says %s",
-			shown(location(source)), layer.Digest, manifest.Digest, pin)
+	layers := func(ctx context.Context) (chart, provenance ocispec.Descriptor, err error) {
+		return chartLayers(ctx, repository, manifest, ask.ChartSource)
 	}
-	if layer.Size > maxPacked {
-		return nil, invalid("the chart is larger than 10 MiB packed (from %s)", shown(location(source)))
-	}
-	packed, err := content.FetchAll(ctx, repository.Blobs(), layer)
-	if err != nil {
-		return nil, registryFault(err, source)
-	}
-	return packed, nil
+	return &Located{
+		Key:      repository.Reference.Registry + "/" + repository.Reference.Repository + "@" + manifest.Digest.String(),
+		Manifest: manifest.Digest.String(),
+		Fetch: func(ctx context.Context) (*Package, error) {
+			layer, _, err := layers(ctx)
+			if err != nil {
+				return nil, err
+			}
+			packed, err := blob(ctx, repository, layer, maxPacked, ask.ChartSource)
+			return &Package{Packed: packed}, err
+		},
+		Provenance: func(ctx context.Context) ([]byte, error) {
+			_, layer, err := layers(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if layer.Digest == "" {
+				return nil, notFound("%s has no provenance file", shown(location(ask.ChartSource)))
+			}
+			return blob(ctx, repository, layer, maxProvenance, ask.ChartSource)
+		},
+	}, nil
 }
 
-// repositoryOf prepares the registry's repository, with the request's credentials in memory only.
-func (s *Store) repositoryOf(source *enginev1.ChartSource) (*remote.Repository, string, error) {
-	path := strings.TrimPrefix(location(source), "oci://")
-	reference := ""
-	if source.GetUrl() == "" {
-		path += "/" + source.GetName()
-	} else if rest, digest, found := strings.Cut(path, "@"); found {
-		path, reference = rest, digest
-		if slash, colon := strings.LastIndex(path, "/"), strings.LastIndex(path, ":"); colon > slash {
-			path = path[:colon] // a tag beside a digest says nothing more
-		}
-	} else if slash, colon := strings.LastIndex(path, "/"), strings.LastIndex(path, ":"); colon > slash {
-		path, reference = path[:colon], path[colon+1:]
-	}
-	repository, err := remote.NewRepository(path)
+// Versions names the repository's tags, as versions.
+func (registries) Versions(ctx context.Context, ask *Ask, _ time.Duration) ([]string, error) {
+	ref, err := referenceOf(ask.ChartSource)
 	if err != nil {
-		return nil, "", invalid("%q is not an OCI chart reference", shown(location(source)))
+		return nil, err
 	}
-	client, err := s.http.of(source)
+	repository, err := ask.repository(ref)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	repository.PlainHTTP = source.GetPlainHttp()
+	tags, err := ask.tags(ctx, repository)
+	return versionsOf(tags), err
+}
+
+// Digest tells the digest of one version's chart layer.
+func (registries) Digest(ctx context.Context, ask *Ask, version string) (string, error) {
+	source := tidy(ask.ChartSource)
+	source.Version, source.Digest = version, ""
+	one := &Ask{ChartSource: source, Network: ask.Network}
+	ref, err := referenceOf(source)
+	if err != nil {
+		return "", err
+	}
+	repository, err := one.repository(ref)
+	if err != nil {
+		return "", err
+	}
+	manifest, err := one.manifest(ctx, repository, ref)
+	if err != nil {
+		return "", err
+	}
+	layer, _, err := chartLayers(ctx, repository, manifest, source)
+	return layer.Digest.String(), err
+}
+
+// repository prepares the registry's repository, with the request's credentials in memory only.
+func (a *Ask) repository(ref reference) (*remote.Repository, error) {
+	repository, err := remote.NewRepository(ref.path)
+	if err != nil {
+		return nil, invalid("%q is not an OCI chart reference", shown(location(a.ChartSource)))
+	}
+	client, err := a.Network.Client(a.ChartSource)
+	if err != nil {
+		return nil, err
+	}
+	host := repository.Reference.Registry
+	who, err := loginFor(a.ChartSource, &url.URL{Scheme: "oci", Host: host, Path: repository.Reference.Repository})
+	if err != nil {
+		return nil, err
+	}
+	repository.PlainHTTP = a.GetPlainHttp()
+	repository.MaxMetadataBytes = maxManifest
 	repository.Client = &auth.Client{
-		Client: client,
-		Cache:  auth.NewCache(), // of this request: tokens are not shared between releases
-		Credential: auth.StaticCredential(repository.Reference.Registry, auth.Credential{
-			Username: source.GetUsername(), Password: source.GetPassword(),
-		}),
+		Client:     client,
+		Header:     http.Header{"User-Agent": {"pilothouse-engine"}},
+		Cache:      auth.NewCache(), // of this request: tokens are not shared between releases
+		Credential: auth.StaticCredential(host, who.forRegistry()),
 	}
-	return repository, reference, nil
+	return repository, nil
 }
 
-// manifest resolves the reference: a digest, the tag of an exact version, or the best of all tags.
-func (s *Store) manifest(ctx context.Context, repository *remote.Repository, reference string, source *enginev1.ChartSource) (ocispec.Descriptor, error) {
-	wanted := source.GetVersion()
-	if reference == "" && wanted == "" && source.GetDigest() != "" {
-		// A pin alone: registries address manifests by digest, so it may be one.
-		if found, err := repository.Resolve(ctx, source.GetDigest()); err == nil {
+// manifest resolves a reference: a digest, a tag, the tag of an exact version, or the best of all tags.
+func (a *Ask) manifest(ctx context.Context, repository *remote.Repository, ref reference) (ocispec.Descriptor, error) {
+	if ref.digest != "" {
+		// Registries address manifests by digest. A pin may also be of the packed chart: then the tag leads to it.
+		found, err := repository.Resolve(ctx, ref.digest)
+		if err == nil {
 			return found, nil
 		}
+		if !isNotFound(err) {
+			return ocispec.Descriptor{}, registryFault(err, a.ChartSource)
+		}
+		if strings.Contains(a.GetUrl(), "@") {
+			return ocispec.Descriptor{}, notFound("%s does not exist", shown(location(a.ChartSource)))
+		}
 	}
-	for _, tag := range candidates(reference, wanted) {
+	for _, tag := range ref.tags(a.GetVersion()) {
 		found, err := repository.Resolve(ctx, tag)
 		if err == nil {
 			return found, nil
 		}
 		if !isNotFound(err) {
-			return ocispec.Descriptor{}, registryFault(err, source)
+			return ocispec.Descriptor{}, registryFault(err, a.ChartSource)
 		}
 	}
-	if reference != "" {
-		return ocispec.Descriptor{}, notFound("%s does not exist", shown(location(source)))
+	if ref.tag != "" {
+		return ocispec.Descriptor{}, notFound("%s does not exist", shown(location(a.ChartSource)))
 	}
-	var tags []string
-	if err := repository.Tags(ctx, "", func(page []string) error { tags = append(tags, page...); return nil }); err != nil {
-		if isNotFound(err) {
-			return ocispec.Descriptor{}, notFound("there is no chart %q in %s", source.GetName(), shown(location(source)))
-		}
-		return ocispec.Descriptor{}, registryFault(err, source)
+	tags, err := a.tags(ctx, repository)
+	if err != nil {
+		return ocispec.Descriptor{}, err
 	}
-	versions := make([]string, len(tags))
-	for i, tag := range tags {
-		versions[i] = strings.ReplaceAll(tag, "_", "+") // tags cannot hold a plus
-	}
-	at := pick(versions, wanted)
+	versions := versionsOf(tags)
+	at := pick(versions, a.GetVersion())
 	if at < 0 {
-		return ocispec.Descriptor{}, noVersion(source.GetName(), wanted, shown(location(source)), versions)
+		return ocispec.Descriptor{}, noVersion(a.GetName(), a.GetVersion(), shown(location(a.ChartSource)), versions)
 	}
 	found, err := repository.Resolve(ctx, tags[at])
 	if err != nil {
-		return ocispec.Descriptor{}, registryFault(err, source)
+		return ocispec.Descriptor{}, registryFault(err, a.ChartSource)
 	}
 	return found, nil
 }
 
-// candidates are the tags worth asking for before listing all of them.
-func candidates(reference, wanted string) []string {
-	if reference != "" {
-		return []string{reference}
-	}
-	if _, ok := exact(wanted); !ok {
+func (a *Ask) tags(ctx context.Context, repository *remote.Repository) ([]string, error) {
+	var tags []string
+	err := repository.Tags(ctx, "", func(page []string) error {
+		if tags = append(tags, page...); len(tags) > maxTags {
+			return invalid("%s has more than %d tags", shown(location(a.ChartSource)), maxTags)
+		}
 		return nil
+	})
+	if err != nil {
+		if isNotFound(err) {
+			return nil, notFound("there is no chart %q in %s", a.GetName(), shown(location(a.ChartSource)))
+		}
+		return nil, registryFault(err, a.ChartSource)
 	}
-	tag := strings.ReplaceAll(wanted, "+", "_")
-	other := "v" + tag
-	if strings.HasPrefix(tag, "v") {
-		other = tag[1:]
-	}
-	return []string{tag, other}
+	return tags, nil
 }
 
-// chartLayer finds the packed chart in a manifest, through an index of manifests if there is one.
-func chartLayer(ctx context.Context, repository *remote.Repository, found ocispec.Descriptor) (ocispec.Descriptor, error) {
+func versionsOf(tags []string) []string {
+	versions := make([]string, len(tags))
+	for i, tag := range tags {
+		versions[i] = strings.ReplaceAll(tag, "_", "+")
+	}
+	return versions
+}
+
+// chartLayers finds the packed chart and its provenance in a manifest, through an index of manifests if there is one.
+func chartLayers(ctx context.Context, repository *remote.Repository, found ocispec.Descriptor, source *enginev1.ChartSource) (chart, provenance ocispec.Descriptor, err error) {
 	where := "oci://" + repository.Reference.Registry + "/" + repository.Reference.Repository
 	for range 2 {
-		if found.Size > maxManifest {
-			return ocispec.Descriptor{}, invalid("the manifest of %s is too large for a chart", where)
-		}
-		body, err := content.FetchAll(ctx, repository, found)
+		body, err := blobOf(ctx, repository, found, maxManifest, where+": its manifest", source)
 		if err != nil {
-			return ocispec.Descriptor{}, unavailable("%s does not answer: %s", where, reason(err))
+			return chart, provenance, err
 		}
 		var manifest struct {
 			Layers    []ocispec.Descriptor `json:"layers"`
 			Manifests []ocispec.Descriptor `json:"manifests"`
 		}
 		if err := json.Unmarshal(body, &manifest); err != nil {
-			return ocispec.Descriptor{}, invalid("the manifest of %s cannot be read", where)
+			return chart, provenance, invalid("the manifest of %s cannot be read", where)
 		}
-		at := slices.IndexFunc(manifest.Layers, func(d ocispec.Descriptor) bool {
-			return d.MediaType == registry.ChartLayerMediaType || d.MediaType == registry.LegacyChartLayerMediaType
-		})
-		if at >= 0 {
-			return manifest.Layers[at], nil
+		for _, layer := range slices.Backward(manifest.Layers) {
+			switch layer.MediaType {
+			case registry.ChartLayerMediaType, registry.LegacyChartLayerMediaType:
+				chart = layer
+			case registry.ProvLayerMediaType:
+				provenance = layer
+			}
+		}
+		if chart.Digest != "" {
+			return chart, provenance, nil
 		}
 		if len(manifest.Manifests) == 0 {
 			break
 		}
 		found = manifest.Manifests[0]
 	}
-	return ocispec.Descriptor{}, invalid("%s is not a chart: its manifest has no chart layer", where)
+	return chart, provenance, invalid("%s is not a chart: its manifest has no chart layer", where)
+}
+
+func blob(ctx context.Context, repository *remote.Repository, layer ocispec.Descriptor, limit int64, source *enginev1.ChartSource) ([]byte, error) {
+	return blobOf(ctx, repository.Blobs(), layer, limit, "the chart from "+shown(location(source)), source)
+}
+
+// blobOf fetches one blob; the library checks size and digest as it reads.
+func blobOf(ctx context.Context, from content.Fetcher, found ocispec.Descriptor, limit int64, what string, source *enginev1.ChartSource) ([]byte, error) {
+	if found.Size > limit {
+		return nil, invalid("%s is larger than %d MiB", what, limit>>20)
+	}
+	body, err := content.FetchAll(ctx, from, found)
+	if err != nil {
+		return nil, registryFault(err, source)
+	}
+	return body, nil
 }
 
 func isNotFound(err error) bool {
@@ -187,19 +261,23 @@ func isNotFound(err error) bool {
 // the status and the registry's own words are repeated.
 func registryFault(err error, source *enginev1.ChartSource) error {
 	where := shown(location(source))
+	var ours *fault.Error
 	var answer *errcode.ErrorResponse
-	if errors.As(err, &answer) {
-		return statusFault(answer.StatusCode, location(source))
-	}
-	if isNotFound(err) {
-		return notFound("%s does not exist", where)
-	}
-	if errors.Is(err, auth.ErrBasicCredentialNotFound) {
-		return unavailable("%s wants credentials, and none were given", where)
-	}
 	var wrapped *url.Error
-	if errors.As(err, &wrapped) || errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.As(err, &ours):
+		return ours
+	case errors.As(err, &answer):
+		return statusFault(answer.StatusCode, location(source))
+	case isNotFound(err):
+		return notFound("%s does not exist", where)
+	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return unavailable("%s wants credentials, and none were given", where)
+	case errors.Is(err, errIdle):
+		return unavailable("%s broke off: %s", where, reason(err))
+	case errors.As(err, &wrapped) || errors.Is(err, context.DeadlineExceeded):
 		return unavailable("%s does not answer: %s", where, reason(err))
+	default:
+		return unavailable("%s cannot be read: %s", where, oneLine(err.Error()))
 	}
-	return unavailable("%s cannot be read: %s", where, oneLine(err.Error()))
 }

@@ -2,162 +2,257 @@ package chart
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
 
-	"sigs.k8s.io/yaml"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 )
 
 const (
-	maxIndex = 64 << 20
+	maxIndex      = 64 << 20
+	maxProvenance = 1 << 20
 	// An index this young answers for an exact version it holds; a missing version is always asked for again.
 	indexFresh = time.Minute
 	// A range or "latest" is answered from an index this young: releases created together ask once.
 	indexFreshForRange = 5 * time.Second
 )
 
-// index is a repository's index.yaml, reduced to what finding a chart needs.
-type index struct {
-	APIVersion string                    `json:"apiVersion"`
-	Entries    map[string][]indexVersion `json:"entries"`
-
-	etag    string
-	digest  string
-	fetched time.Time
-	size    int64
+// web is the source for http:// and https://: repositories with an index, and plain archives.
+type web struct {
+	indexes *recent[*index]
+	flights singleflight.Group
 }
 
-type indexVersion struct {
-	Version string   `json:"version"`
-	URLs    []string `json:"urls"`
-	Digest  string   `json:"digest"`
+func newWeb() *web {
+	return &web{indexes: newRecent[*index](128 << 20)}
 }
 
-// fromRepository finds the wanted version in the repository's index and downloads its archive.
-func (s *Store) fromRepository(ctx context.Context, source *enginev1.ChartSource) ([]byte, error) {
-	home, err := url.Parse(source.GetRepository())
-	if err != nil || home.Host == "" {
-		return nil, invalid("%q is not the URL of a chart repository", shown(source.GetRepository()))
+// Locate finds a chart in a repository, or takes the URL as it is.
+func (w *web) Locate(ctx context.Context, ask *Ask) (*Located, error) {
+	if ask.GetUrl() != "" {
+		target, err := url.Parse(ask.GetUrl())
+		if err != nil || target.Host == "" {
+			return nil, invalid("%q is not the URL of a chart", shown(ask.GetUrl()))
+		}
+		return archiveAt(ask, target, ask.Known), nil
 	}
-	if source.GetName() == "" {
-		return nil, invalid("a chart from %s needs a name", shown(source.GetRepository()))
+	home, err := homeOf(ask)
+	if err != nil {
+		return nil, err
 	}
-	version, err := s.find(ctx, source, home)
+	version, err := w.find(ctx, ask, home)
 	if err != nil {
 		return nil, err
 	}
 	if len(version.URLs) == 0 {
-		return nil, invalid("chart %q %s has no URL in %s", source.GetName(), version.Version, shown(source.GetRepository()))
+		return nil, invalid("chart %q %s has no URL in %s", ask.GetName(), version.Version, shown(ask.GetRepository()))
 	}
 	target, err := resolveReference(home, version.URLs[0])
 	if err != nil {
-		return nil, invalid("chart %q %s has a bad URL in %s", source.GetName(), version.Version, shown(source.GetRepository()))
+		return nil, invalid("chart %q %s has a bad URL in %s", ask.GetName(), version.Version, shown(ask.GetRepository()))
 	}
 	if target.Scheme == "oci" {
-		return s.fromRegistry(ctx, &enginev1.ChartSource{
-			Url: target.String(), PlainHttp: source.GetPlainHttp(),
-			InsecureSkipTlsVerify: source.GetInsecureSkipTlsVerify(), CaBundle: source.GetCaBundle(),
-		})
+		return registries{}.Locate(ctx, elsewhere(ask, target))
 	}
-	packed, _, err := s.get(ctx, source, target, "", maxPacked)
+	if target.Scheme != "http" && target.Scheme != "https" {
+		return nil, invalid("chart %q %s is at %s:// in %s: only http, https and oci are followed",
+			ask.GetName(), version.Version, target.Scheme, shown(ask.GetRepository()))
+	}
+	located := archiveAt(ask, target, Validators{})
+	located.Key = target.String() + " " + version.Digest
+	located.Fetch = checked(located.Fetch, ask, version)
+	return located, nil
+}
+
+// Versions names the versions the index has.
+func (w *web) Versions(ctx context.Context, ask *Ask, maxAge time.Duration) ([]string, error) {
+	home, err := homeOf(ask)
 	if err != nil {
 		return nil, err
 	}
-	if version.Digest != "" {
-		if want, err := normal(version.Digest); err == nil && want != digestOf(packed) {
-			return nil, invalid("chart %q %s is %s, but the index of %s says %s",
-				source.GetName(), version.Version, digestOf(packed), shown(source.GetRepository()), want)
-		}
+	found, err := w.index(ctx, ask, home, maxAge)
+	if err != nil {
+		return nil, err
 	}
-	return packed, nil
+	entries, err := entriesOf(found, ask)
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) == 0 {
+		return nil, missing(ask.ChartSource, nil)
+	}
+	return texts(entries), nil
+}
+
+// Digest tells what the index says of one version.
+func (w *web) Digest(ctx context.Context, ask *Ask, version string) (string, error) {
+	home, err := homeOf(ask)
+	if err != nil {
+		return "", err
+	}
+	found, err := w.index(ctx, ask, home, indexFresh)
+	if err != nil {
+		return "", err
+	}
+	entries, err := entriesOf(found, ask)
+	if err != nil {
+		return "", err
+	}
+	at := pick(texts(entries), version)
+	if at < 0 {
+		return "", nil
+	}
+	digest, err := normal(entries[at].Digest)
+	if err != nil {
+		return "", nil //nolint:nilerr // an index need not say
+	}
+	return digest, nil
+}
+
+func homeOf(ask *Ask) (*url.URL, error) {
+	home, err := url.Parse(ask.GetRepository())
+	if err != nil || home.Host == "" {
+		return nil, invalid("%q is not the URL of a chart repository", shown(ask.GetRepository()))
+	}
+	if ask.GetName() == "" {
+		return nil, invalid("a chart from %s needs a name", shown(ask.GetRepository()))
+	}
+	return home, nil
+}
+
+func archiveAt(ask *Ask, target *url.URL, known Validators) *Located {
+	return &Located{
+		Fetch: func(ctx context.Context) (*Package, error) {
+			answer, err := ask.get(ctx, target, known, maxPacked)
+			if err != nil {
+				return nil, err
+			}
+			return &Package{Packed: answer.body, Validators: answer.validators}, nil
+		},
+		Provenance: func(ctx context.Context) ([]byte, error) {
+			beside := *target
+			beside.Path += ".prov"
+			beside.RawPath = ""
+			answer, err := ask.get(ctx, &beside, Validators{}, maxProvenance)
+			return answer.body, err
+		},
+	}
+}
+
+// elsewhere is the same request for the registry an index points to. What the repository was told stays with the
+// repository; a docker config names its hosts itself.
+func elsewhere(ask *Ask, target *url.URL) *Ask {
+	return &Ask{Network: ask.Network, ChartSource: &enginev1.ChartSource{
+		Url: target.String(), PlainHttp: ask.GetPlainHttp(), InsecureSkipTlsVerify: ask.GetInsecureSkipTlsVerify(),
+		CaBundle: ask.GetCaBundle(), DockerConfig: ask.GetDockerConfig(),
+	}}
+}
+
+// checked refuses an archive that is not the one the index describes.
+func checked(fetch func(context.Context) (*Package, error), ask *Ask, version *indexVersion) func(context.Context) (*Package, error) {
+	want, err := normal(version.Digest)
+	if err != nil {
+		return fetch // an index need not say
+	}
+	return func(ctx context.Context) (*Package, error) {
+		found, err := fetch(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if is := digestOf(found.Packed); is != want {
+			return nil, invalid("chart %q %s is %s, but the index of %s says %s",
+				ask.GetName(), version.Version, is, shown(ask.GetRepository()), want)
+		}
+		return found, nil
+	}
 }
 
 // find looks in the index known already, and asks the repository when that is too old or lacks the version.
-func (s *Store) find(ctx context.Context, source *enginev1.ChartSource, home *url.URL) (*indexVersion, error) {
-	key := "index " + sourceKey(&enginev1.ChartSource{
-		Repository: source.GetRepository(), Username: source.GetUsername(), Password: source.GetPassword(),
-		InsecureSkipTlsVerify: source.GetInsecureSkipTlsVerify(), CaBundle: source.GetCaBundle(),
-	})
+func (w *web) find(ctx context.Context, ask *Ask, home *url.URL) (*indexVersion, error) {
 	fresh := indexFreshForRange
-	if _, ok := exact(source.GetVersion()); ok {
+	if _, ok := exact(ask.GetVersion()); ok {
 		fresh = indexFresh
 	}
-	known, ok := s.indexes.get(key)
-	if ok && time.Since(known.fetched) < fresh {
-		if found := known.version(source.GetName(), source.GetVersion()); found != nil {
-			return found, nil
+	began := time.Now()
+	for {
+		found, err := w.index(ctx, ask, home, fresh)
+		if err != nil {
+			return nil, err
 		}
+		entries, err := entriesOf(found, ask)
+		if err != nil {
+			return nil, err
+		}
+		if at := pick(texts(entries), ask.GetVersion()); at >= 0 {
+			return &entries[at], nil
+		}
+		if found.when().After(began) {
+			return nil, missing(ask.ChartSource, entries)
+		}
+		fresh = 0
+	}
+}
+
+// index returns the repository's index, at most maxAge old.
+func (w *web) index(ctx context.Context, ask *Ask, home *url.URL, maxAge time.Duration) (*index, error) {
+	// Everything but what is looked for: charts of one repository share its index, credentials do not.
+	key := sourceKey(&enginev1.ChartSource{
+		Repository: ask.GetRepository(), Username: ask.GetUsername(), Password: ask.GetPassword(),
+		BearerToken: ask.GetBearerToken(), DockerConfig: ask.GetDockerConfig(), PlainHttp: ask.GetPlainHttp(),
+		ClientCertificate: ask.GetClientCertificate(), ClientKey: ask.GetClientKey(),
+		InsecureSkipTlsVerify: ask.GetInsecureSkipTlsVerify(), CaBundle: ask.GetCaBundle(),
+	})
+	known, ok := w.indexes.get(key)
+	if ok && time.Since(known.when()) < maxAge {
+		return known, nil
 	}
 	// The flight outlives whoever started it: another caller's cancellation must not fail this one.
-	got, err, _ := s.flights.Do(key, func() (any, error) {
-		return s.fetchIndex(context.WithoutCancel(ctx), source, home, key, known)
+	flown, err, _ := w.flights.Do(key, func() (any, error) {
+		return w.fetchIndex(context.WithoutCancel(ctx), ask, home, key)
 	})
 	if err != nil {
 		return nil, err
 	}
-	current := got.(*index)
-	if found := current.version(source.GetName(), source.GetVersion()); found != nil {
-		return found, nil
-	}
-	return nil, current.missing(source)
+	return flown.(*index), nil
 }
 
-func (s *Store) fetchIndex(ctx context.Context, source *enginev1.ChartSource, home *url.URL, key string, known *index) (*index, error) {
-	target := home.JoinPath("index.yaml")
-	etag := ""
-	if known != nil {
-		etag = known.etag
+func (w *web) fetchIndex(ctx context.Context, ask *Ask, home *url.URL, key string) (*index, error) {
+	known, have := w.indexes.get(key)
+	validators := Validators{}
+	if have {
+		validators = known.validators
 	}
-	body, tag, err := s.get(ctx, source, target, etag, maxIndex)
+	answer, err := ask.get(ctx, home.JoinPath("index.yaml"), validators, maxIndex)
 	if err != nil {
 		return nil, err
 	}
-	if body == nil || (known != nil && known.digest == digestOf(body)) {
-		same := *known
-		same.fetched = time.Now()
-		s.indexes.put(key, &same, same.size)
-		return &same, nil
+	if have && (answer.body == nil || known.digest == digestOf(answer.body)) {
+		known.current()
+		return known, nil
 	}
-	parsed, err := parseIndex(body)
+	parsed, err := parseIndex(answer.body)
 	if err != nil {
-		return nil, invalid("the index of %s cannot be read: %s", shown(source.GetRepository()), oneLine(err.Error()))
+		return nil, invalid("the index of %s cannot be read: %s", shown(ask.GetRepository()), oneLine(err.Error()))
 	}
-	parsed.etag, parsed.digest, parsed.fetched, parsed.size = tag, digestOf(body), time.Now(), int64(len(body))
-	s.indexes.put(key, parsed, parsed.size)
+	parsed.validators = answer.validators
+	w.indexes.put(key, parsed, parsed.size)
 	return parsed, nil
 }
 
-func parseIndex(body []byte) (*index, error) {
-	parsed := &index{}
-	if json.Valid(body) {
-		if err := json.Unmarshal(body, parsed); err != nil {
-			return nil, err
-		}
-	} else if err := yaml.Unmarshal(body, parsed); err != nil {
-		return nil, err
+func entriesOf(found *index, ask *Ask) ([]indexVersion, error) {
+	entries, err := found.versions(ask.GetName())
+	if err != nil {
+		return nil, invalid("chart %q in the index of %s cannot be read: %s",
+			ask.GetName(), shown(ask.GetRepository()), oneLine(err.Error()))
 	}
-	if parsed.APIVersion == "" {
-		return nil, fmt.Errorf("it has no apiVersion")
-	}
-	return parsed, nil
+	return entries, nil
 }
 
-func (i *index) version(name, wanted string) *indexVersion {
-	entries := i.Entries[name]
-	if at := pick(texts(entries), wanted); at >= 0 {
-		return &entries[at]
-	}
-	return nil
-}
-
-func (i *index) missing(source *enginev1.ChartSource) error {
+func missing(source *enginev1.ChartSource, entries []indexVersion) error {
 	where := shown(source.GetRepository())
-	entries := i.Entries[source.GetName()]
 	if len(entries) == 0 {
 		return notFound("there is no chart %q in %s", source.GetName(), where)
 	}
@@ -182,25 +277,4 @@ func texts(entries []indexVersion) []string {
 		out[i] = e.Version
 	}
 	return out
-}
-
-// resolveReference turns an index's chart URL, absolute or relative to the repository, into a full one. The
-// repository's query is kept for relative ones: that is how signed repositories pass their token.
-func resolveReference(home *url.URL, ref string) (*url.URL, error) {
-	parsed, err := url.Parse(ref)
-	if err != nil {
-		return nil, err
-	}
-	if parsed.IsAbs() {
-		return parsed, nil
-	}
-	base := *home
-	base.User = nil
-	base.Path = strings.TrimSuffix(base.Path, "/") + "/"
-	base.RawPath = ""
-	resolved := base.ResolveReference(parsed)
-	if resolved.RawQuery == "" && resolved.Host == home.Host {
-		resolved.RawQuery = home.RawQuery
-	}
-	return resolved, nil
 }

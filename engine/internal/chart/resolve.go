@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"net/url"
 	"strings"
 	"time"
 
@@ -21,9 +20,9 @@ const urlFresh = time.Minute
 
 // resolution is what a source led to.
 type resolution struct {
-	digest string
-	etag   string
-	at     time.Time
+	digest     string
+	validators Validators
+	at         time.Time
 }
 
 // Resolve finds the chart a source describes, downloads it unless it is known already, and says what it is.
@@ -39,18 +38,26 @@ func (s *Store) Resolve(ctx context.Context, source *enginev1.ChartSource) (Info
 		}
 		source.Digest = pin
 	}
+	expected := source.GetExpected()
+	source.Expected = ""
 	key := sourceKey(source)
-	if info, ok := s.remembered(key, source); ok {
-		return info, nil
+	info, ok := s.remembered(key, source)
+	if !ok {
+		var err error
+		if info, err = s.resolveOnce(ctx, source, key); err != nil {
+			return Info{}, err
+		}
 	}
-	type answer struct {
-		info Info
-		err  error
-	}
+	return s.asExpected(info, expected, source)
+}
+
+// resolveOnce lets callers that ask for the same thing share one answer.
+func (s *Store) resolveOnce(ctx context.Context, source *enginev1.ChartSource, key string) (Info, error) {
 	// Waiting is the caller's, the download is not: it goes on for the others when one caller leaves.
 	result := s.flights.DoChan("resolve "+key, func() (any, error) {
-		info, err := s.download(context.WithoutCancel(ctx), source, key)
-		return answer{info, err}, nil
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Timeout)
+		defer cancel()
+		return s.resolve(limited, source, key)
 	})
 	select {
 	case <-ctx.Done():
@@ -59,15 +66,14 @@ func (s *Store) Resolve(ctx context.Context, source *enginev1.ChartSource) (Info
 		if got.Err != nil {
 			return Info{}, got.Err
 		}
-		a := got.Val.(answer)
-		return a.info, a.err
+		return got.Val.(Info), nil
 	}
 }
 
 // remembered answers without a request, when that is certain enough and the chart is still there.
 func (s *Store) remembered(key string, source *enginev1.ChartSource) (Info, bool) {
 	known, ok := s.known.get(key)
-	if !ok || (!settled(source) && !(plainURL(source) && time.Since(known.at) < urlFresh)) {
+	if !ok || (!settled(source) && !(source.GetUrl() != "" && time.Since(known.at) < urlFresh)) {
 		return Info{}, false
 	}
 	e, err := s.entry(known.digest)
@@ -79,69 +85,110 @@ func (s *Store) remembered(key string, source *enginev1.ChartSource) (Info, bool
 
 // settled says whether the source can only ever mean one chart.
 func settled(source *enginev1.ChartSource) bool {
-	if source.GetDigest() != "" || strings.Contains(source.GetUrl(), "@sha256:") {
+	if len(source.GetInline()) > 0 || source.GetDigest() != "" || strings.Contains(source.GetUrl(), "@sha256:") {
 		return true
 	}
 	_, ok := exact(source.GetVersion())
 	return ok && source.GetUrl() == ""
 }
 
-func plainURL(source *enginev1.ChartSource) bool {
-	return source.GetUrl() != ""
-}
-
-func (s *Store) download(ctx context.Context, source *enginev1.ChartSource, key string) (Info, error) {
-	packed, etag, err := s.packed(ctx, source, key)
+func (s *Store) resolve(ctx context.Context, source *enginev1.ChartSource, key string) (Info, error) {
+	from, err := s.sourceOf(source)
 	if err != nil {
 		return Info{}, err
 	}
-	if packed == nil { // not changed since
-		known, _ := s.known.get(key)
-		s.known.put(key, resolution{known.digest, etag, time.Now()}, 1)
-		return s.Describe(known.digest)
-	}
-	info, err := s.Put(packed)
-	if err != nil {
-		return Info{}, named(err, source)
-	}
-	if !ociSource(source) && source.GetDigest() != "" && source.GetDigest() != info.Digest {
-		return Info{}, invalid("the chart from %s is %s, but the pin says %s", shown(location(source)), info.Digest, source.GetDigest())
-	}
-	s.known.put(key, resolution{info.Digest, etag, time.Now()}, 1)
-	return info, nil
-}
-
-func (s *Store) packed(ctx context.Context, source *enginev1.ChartSource, key string) ([]byte, string, error) {
-	if ociSource(source) {
-		packed, err := s.fromRegistry(ctx, source)
-		return packed, "", err
-	}
-	if !plainURL(source) {
-		packed, err := s.fromRepository(ctx, source)
-		return packed, "", err
-	}
-	target, err := url.Parse(source.GetUrl())
-	if err != nil || target.Host == "" || (target.Scheme != "http" && target.Scheme != "https") {
-		return nil, "", invalid("%q is not the URL of a chart", shown(source.GetUrl()))
-	}
-	etag := ""
+	ask := &Ask{ChartSource: source, Network: s.network}
 	if known, ok := s.known.get(key); ok {
 		if _, err := s.entry(known.digest); err == nil {
-			etag = known.etag
+			ask.Known = known.validators
 		}
 	}
-	return s.get(ctx, source, target, etag, maxPacked)
+	located, err := from.Locate(ctx, ask)
+	if err != nil {
+		return Info{}, err
+	}
+	found, err := s.take(ctx, ask, located, key)
+	if err != nil {
+		return Info{}, err
+	}
+	s.known.put(key, found, 1)
+	return s.Describe(found.digest)
 }
 
-func ociSource(source *enginev1.ChartSource) bool {
-	return strings.HasPrefix(location(source), "oci://")
+// take gets what was located into the store. However a chart was asked for (1.2.0, v1.2.0, ~1.2), what leads to the
+// same place with the same credentials is fetched once.
+func (s *Store) take(ctx context.Context, ask *Ask, located *Located, key string) (resolution, error) {
+	if located.Key == "" {
+		return s.fetch(ctx, ask, located, key)
+	}
+	same := tidy(ask.ChartSource)
+	same.Name, same.Version = "", ""
+	place := "at " + sourceKey(same) + " " + located.Key
+	if known, ok := s.known.get(place); ok {
+		if _, err := s.entry(known.digest); err == nil {
+			return known, nil
+		}
+	}
+	found, err, _ := s.flights.Do(place, func() (any, error) {
+		taken, err := s.fetch(ctx, ask, located, key)
+		if err == nil {
+			s.known.put(place, taken, 1)
+		}
+		return taken, err
+	})
+	return found.(resolution), err
+}
+
+// fetch downloads, checks, and only then keeps.
+func (s *Store) fetch(ctx context.Context, ask *Ask, located *Located, key string) (resolution, error) {
+	found, err := located.Fetch(ctx)
+	if err != nil {
+		return resolution{}, err
+	}
+	if found.Packed == nil { // not changed since
+		known, _ := s.known.get(key)
+		return resolution{known.digest, found.Validators, time.Now()}, nil
+	}
+	digest := digestOf(found.Packed)
+	if pin := ask.GetDigest(); pin != "" && pin != digest && pin != located.Manifest {
+		said := digest
+		if located.Manifest != "" {
+			said += " (manifest " + located.Manifest + ")"
+		}
+		return resolution{}, invalid("the chart from %s is %s, but the pin says %s", described(ask.ChartSource), said, pin)
+	}
+	if s.options.Verify != nil {
+		if err := s.options.Verify(ctx, ask, located, found.Packed); err != nil {
+			return resolution{}, err
+		}
+	}
+	if _, err := s.Put(found.Packed); err != nil {
+		return resolution{}, named(err, ask.ChartSource)
+	}
+	return resolution{digest, found.Validators, time.Now()}, nil
+}
+
+// asExpected keeps to the chart that a version was when it was deployed last: a version that is published again
+// must not reach a cluster by the way.
+func (s *Store) asExpected(info Info, expected string, source *enginev1.ChartSource) (Info, error) {
+	if expected == "" || expected == info.Digest {
+		return info, nil
+	}
+	held, err := s.entry(expected)
+	if err != nil || held.info.Name != info.Name || held.info.Version != info.Version {
+		return Info{}, invalid("chart %q %s was published again: %s now has %s, deployed is %s; "+
+			"to take the new one, name it in chart.digest", info.Name, info.Version, described(source), info.Digest, expected)
+	}
+	kept := held.info
+	kept.Republished = info.Digest
+	return kept, nil
 }
 
 // named says where an unusable chart came from: the check itself only sees bytes.
 func named(err error, source *enginev1.ChartSource) error {
 	var f *fault.Error
 	if errors.As(err, &f) {
-		return &fault.Error{Kind: f.Kind, Message: f.Message + " (from " + shown(location(source)) + ")"}
+		return &fault.Error{Kind: f.Kind, Message: f.Message + " (from " + described(source) + ")"}
 	}
 	return err
 }

@@ -27,9 +27,12 @@ type Options struct {
 	Dir         string        // the directory for packed charts; created when missing
 	MemoryBytes int64         // bound of unpacked files kept in memory; 0: 64 MiB
 	DiskBytes   int64         // bound of packed charts kept on disk; 0: 1 GiB
-	Timeout     time.Duration // of one request to a source, body included; 0: 30 s
+	Timeout     time.Duration // of getting one chart, however slowly it drips; 0: 2 min
+	Idle        time.Duration // how long a source may send nothing at all; 0: 20 s
 	// DialContext opens connections to sources; nil: an ordinary dialer. The place for an egress guard.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
+	// Verify is asked about every chart before it can be used; nil: nothing is.
+	Verify Verify
 }
 
 // Info is what a chart says about itself, with the digest of its packed bytes.
@@ -41,6 +44,8 @@ type Info struct {
 	Description string
 	Type        string
 	HasCRDs     bool
+	Warnings    []string // what Helm accepts, and a person should know
+	Republished string   // the source has this digest now, not the expected one
 }
 
 // entry is a chart in memory: its files, never changed after they were read, and what they say.
@@ -53,11 +58,11 @@ type entry struct {
 // Store is a content-addressed cache of charts. It is safe for concurrent use.
 type Store struct {
 	options Options
-	http    *clients
+	network *Network
+	sources map[string]Source
 	flights singleflight.Group
 	memory  *recent[*entry]
 	known   *recent[resolution]
-	indexes *recent[*index]
 	disk    sync.Mutex // one pruning at a time
 }
 
@@ -70,18 +75,24 @@ func New(options Options) (*Store, error) {
 		options.DiskBytes = 1 << 30
 	}
 	if options.Timeout == 0 {
-		options.Timeout = 30 * time.Second
+		options.Timeout = 2 * time.Minute
+	}
+	if options.Idle == 0 {
+		options.Idle = 20 * time.Second
 	}
 	if err := os.MkdirAll(options.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot keep charts in %s: %w", options.Dir, err)
 	}
-	return &Store{
+	pages := newWeb()
+	s := &Store{
 		options: options,
-		http:    newClients(options),
+		network: newNetwork(options),
+		sources: map[string]Source{"http": pages, "https": pages, "oci": registries{}, inlineKind: inlineSource{}},
 		memory:  newRecent[*entry](options.MemoryBytes),
 		known:   newRecent[resolution](4096),
-		indexes: newRecent[*index](256 << 20),
-	}, nil
+	}
+	s.clean()
+	return s, nil
 }
 
 // Load returns a fresh copy of the chart with that digest. The caller may do with it what it likes.
@@ -164,6 +175,9 @@ func open(packed []byte) (*entry, error) {
 	if err != nil {
 		return nil, invalid("this is not a chart: %s", oneLine(err.Error()))
 	}
+	if err := c.Validate(); err != nil {
+		return nil, invalid("this is not a usable chart: %s", oneLine(err.Error()))
+	}
 	if err := dependencies(c); err != nil {
 		return nil, err
 	}
@@ -182,25 +196,8 @@ func open(packed []byte) (*entry, error) {
 		Description: oneLine(c.Metadata.Description),
 		Type:        kind,
 		HasCRDs:     len(c.CRDObjects()) > 0,
+		Warnings:    lockWarnings(c),
 	}}, nil
-}
-
-// dependencies names what Chart.yaml promises and charts/ does not hold.
-func dependencies(c *chartv2.Chart) error {
-	var missing []string
-	for _, wanted := range c.Metadata.Dependencies {
-		found := false
-		for _, d := range c.Dependencies() {
-			found = found || d.Name() == wanted.Name
-		}
-		if !found {
-			missing = append(missing, wanted.Name)
-		}
-	}
-	if len(missing) > 0 {
-		return invalid("chart %q lacks its dependencies in charts/: %s", c.Name(), strings.Join(missing, ", "))
-	}
-	return nil
 }
 
 func (s *Store) path(digest string) string {

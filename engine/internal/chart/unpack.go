@@ -24,9 +24,27 @@ const (
 
 // budget is what is left for a chart and the packed charts inside it, together.
 type budget struct {
-	bytes int64
+	bytes int64 // of files
 	files int
+	raw   int64 // of everything in the archives, padding and what is passed over included
 }
+
+// spend reads from the budget's raw bytes: what is inside an archive costs time even if nobody keeps it.
+type spend struct {
+	from io.Reader
+	left *budget
+}
+
+func (s spend) Read(p []byte) (int, error) {
+	if s.left.raw <= 0 {
+		return 0, errTooLarge
+	}
+	n, err := s.from.Read(p[:min(int64(len(p)), s.left.raw)])
+	s.left.raw -= int64(n)
+	return n, err
+}
+
+var errTooLarge = invalid("the chart is larger than 100 MiB unpacked")
 
 var (
 	drive = regexp.MustCompile(`^[a-zA-Z]:`)
@@ -39,7 +57,7 @@ func unpack(packed []byte) ([]*archive.BufferedFile, int64, error) {
 	if len(packed) > maxPacked {
 		return nil, 0, invalid("the chart is larger than 10 MiB packed")
 	}
-	left := &budget{bytes: maxUnpacked, files: maxFiles}
+	left := &budget{bytes: maxUnpacked, files: maxFiles, raw: maxUnpacked + maxFiles*1024}
 	files, err := unpackWithin(left, packed, 0)
 	if err != nil {
 		return nil, 0, err
@@ -55,9 +73,7 @@ func unpackWithin(left *budget, packed []byte, depth int) ([]*archive.BufferedFi
 	if err != nil {
 		return nil, invalid("this is not a chart: not a gzip archive")
 	}
-	// The reader ends one byte past the budget, so that padding between entries cannot be endless either.
-	stream := &io.LimitedReader{R: zipped, N: maxUnpacked + maxFiles*1024}
-	entries := tar.NewReader(stream)
+	entries := tar.NewReader(spend{zipped, left})
 	var files []*archive.BufferedFile
 	for {
 		header, err := entries.Next()
@@ -65,10 +81,7 @@ func unpackWithin(left *budget, packed []byte, depth int) ([]*archive.BufferedFi
 			break
 		}
 		if err != nil {
-			if stream.N <= 0 {
-				return nil, invalid("the chart is larger than 100 MiB unpacked")
-			}
-			return nil, invalid("this is not a chart: a broken archive (%s)", oneLine(err.Error()))
+			return nil, broken(err)
 		}
 		switch header.Typeflag {
 		case tar.TypeDir, tar.TypeXGlobalHeader, tar.TypeXHeader:
@@ -106,16 +119,23 @@ func readFile(left *budget, r io.Reader, name string) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
-		return nil, invalid("this is not a chart: a broken archive (%s)", oneLine(err.Error()))
+		return nil, broken(err)
 	}
 	if len(data) > maxFile {
 		return nil, invalid("the chart's file %q is larger than 5 MiB", name)
 	}
 	left.bytes -= int64(len(data))
 	if left.bytes < 0 {
-		return nil, invalid("the chart is larger than 100 MiB unpacked")
+		return nil, errTooLarge
 	}
 	return bytes.TrimPrefix(data, bom), nil
+}
+
+func broken(err error) error {
+	if errors.Is(err, errTooLarge) {
+		return errTooLarge
+	}
+	return invalid("this is not a chart: a broken archive (%s)", oneLine(err.Error()))
 }
 
 // inside turns an archive's name into the chart's: the first element is the chart's own directory.

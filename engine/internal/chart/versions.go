@@ -13,9 +13,8 @@ func exact(wanted string) (*semver.Version, bool) {
 }
 
 // pick returns the index of the wanted version in the list, or -1. Literal equality wins, then equality as
-// semantic versions (`v1.2.0` is `1.2.0`, and `1.2.0+build` too if no build is asked for), and anything that is
-// not exact is a range: the newest match. Empty means the latest stable version, and only if there is none the
-// latest of all.
+// semantic versions (`v1.2.0` is `1.2.0`, and `1.2.0+build` will do for it), and anything that is not exact is a
+// range: the newest match. Empty means the latest stable version, and only if there is none the latest of all.
 func pick(versions []string, wanted string) int {
 	wanted = strings.TrimSpace(wanted)
 	for i, v := range versions {
@@ -24,9 +23,11 @@ func pick(versions []string, wanted string) int {
 		}
 	}
 	if want, ok := exact(wanted); ok {
-		same := func(v *semver.Version) bool { return v.Equal(want) && v.Metadata() == want.Metadata() }
-		if best := newest(versions, same); best >= 0 || want.Metadata() != "" {
-			return best
+		same := newest(versions, func(v *semver.Version) bool {
+			return v.Equal(want) && v.Metadata() == want.Metadata()
+		})
+		if same >= 0 || want.Metadata() != "" {
+			return same
 		}
 		return newest(versions, want.Equal)
 	}
@@ -60,4 +61,19 @@ func newest(versions []string, matches func(*semver.Version) bool) int {
 		}
 	}
 	return best
+}
+
+// allows says whether a version is one that a query may lead to.
+func allows(wanted, version string) bool {
+	return wanted == "" || pick([]string{version}, wanted) == 0
+}
+
+// isNewer says whether a version comes after another. What is not a version is nobody's successor.
+func isNewer(version, than string) bool {
+	a, err := semver.NewVersion(version)
+	if err != nil {
+		return false
+	}
+	b, err := semver.NewVersion(than)
+	return err == nil && a.GreaterThan(b)
 }

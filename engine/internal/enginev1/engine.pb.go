@@ -339,7 +339,7 @@ func (x RunRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RunRequest_Action.Descriptor instead.
 func (RunRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31, 0}
 }
 
 type Progress_Phase int32
@@ -388,7 +388,7 @@ func (x Progress_Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Progress_Phase.Descriptor instead.
 func (Progress_Phase) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33, 0}
 }
 
 type ObjectState_State int32
@@ -446,7 +446,7 @@ func (x ObjectState_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ObjectState_State.Descriptor instead.
 func (ObjectState_State) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{43, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45, 0}
 }
 
 type Fault struct {
@@ -1979,14 +1979,22 @@ type ChartSource struct {
 	Name                  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Version               string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"` // exact, a range, or empty: the latest stable
 	Url                   string                 `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`         // a .tgz, or oci:// reference; wins over the rest
-	Digest                string                 `protobuf:"bytes,5,opt,name=digest,proto3" json:"digest,omitempty"`   // sha256:… pin
+	Digest                string                 `protobuf:"bytes,5,opt,name=digest,proto3" json:"digest,omitempty"`   // sha256:… pin: of the packed chart, or of its OCI manifest
 	Username              string                 `protobuf:"bytes,6,opt,name=username,proto3" json:"username,omitempty"`
 	Password              string                 `protobuf:"bytes,7,opt,name=password,proto3" json:"password,omitempty"`
 	InsecureSkipTlsVerify bool                   `protobuf:"varint,8,opt,name=insecure_skip_tls_verify,json=insecureSkipTlsVerify,proto3" json:"insecure_skip_tls_verify,omitempty"`
 	PlainHttp             bool                   `protobuf:"varint,9,opt,name=plain_http,json=plainHttp,proto3" json:"plain_http,omitempty"`
-	CaBundle              []byte                 `protobuf:"bytes,10,opt,name=ca_bundle,json=caBundle,proto3" json:"ca_bundle,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	CaBundle              []byte                 `protobuf:"bytes,10,opt,name=ca_bundle,json=caBundle,proto3" json:"ca_bundle,omitempty"` // PEM, trusted beside the system's certificates
+	Inline                []byte                 `protobuf:"bytes,11,opt,name=inline,proto3" json:"inline,omitempty"`                     // the packed chart itself; wins over everything else
+	BearerToken           string                 `protobuf:"bytes,12,opt,name=bearer_token,json=bearerToken,proto3" json:"bearer_token,omitempty"`
+	DockerConfig          []byte                 `protobuf:"bytes,13,opt,name=docker_config,json=dockerConfig,proto3" json:"docker_config,omitempty"`                // a .dockerconfigjson: credentials by host
+	ClientCertificate     []byte                 `protobuf:"bytes,14,opt,name=client_certificate,json=clientCertificate,proto3" json:"client_certificate,omitempty"` // PEM, shown to the source's own host only
+	ClientKey             []byte                 `protobuf:"bytes,15,opt,name=client_key,json=clientKey,proto3" json:"client_key,omitempty"`
+	// What this version was when it was deployed last. If the source now has something else under that version,
+	// the chart it was is used while the cache still has it; otherwise the call fails.
+	Expected      string `protobuf:"bytes,16,opt,name=expected,proto3" json:"expected,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChartSource) Reset() {
@@ -2089,6 +2097,48 @@ func (x *ChartSource) GetCaBundle() []byte {
 	return nil
 }
 
+func (x *ChartSource) GetInline() []byte {
+	if x != nil {
+		return x.Inline
+	}
+	return nil
+}
+
+func (x *ChartSource) GetBearerToken() string {
+	if x != nil {
+		return x.BearerToken
+	}
+	return ""
+}
+
+func (x *ChartSource) GetDockerConfig() []byte {
+	if x != nil {
+		return x.DockerConfig
+	}
+	return nil
+}
+
+func (x *ChartSource) GetClientCertificate() []byte {
+	if x != nil {
+		return x.ClientCertificate
+	}
+	return nil
+}
+
+func (x *ChartSource) GetClientKey() []byte {
+	if x != nil {
+		return x.ClientKey
+	}
+	return nil
+}
+
+func (x *ChartSource) GetExpected() string {
+	if x != nil {
+		return x.Expected
+	}
+	return ""
+}
+
 type ResolveChartRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Source        *ChartSource           `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
@@ -2142,6 +2192,8 @@ type ResolveChartReply struct {
 	Description   string                 `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
 	HasCrds       bool                   `protobuf:"varint,6,opt,name=has_crds,json=hasCrds,proto3" json:"has_crds,omitempty"`
 	Type          string                 `protobuf:"bytes,7,opt,name=type,proto3" json:"type,omitempty"`
+	Republished   string                 `protobuf:"bytes,8,opt,name=republished,proto3" json:"republished,omitempty"` // the source has this digest now, not the expected one
+	Warnings      []string               `protobuf:"bytes,9,rep,name=warnings,proto3" json:"warnings,omitempty"`       // what Helm accepts, and a person should know
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2225,6 +2277,125 @@ func (x *ResolveChartReply) GetType() string {
 	return ""
 }
 
+func (x *ResolveChartReply) GetRepublished() string {
+	if x != nil {
+		return x.Republished
+	}
+	return ""
+}
+
+func (x *ResolveChartReply) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+// FindVersions asks one source, once, about any number of charts, and downloads none of them.
+type FindVersionsRequest struct {
+	state         protoimpl.MessageState       `protogen:"open.v1"`
+	Source        *ChartSource                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"` // its name, version, url, digest and inline do not matter
+	Queries       []*FindVersionsRequest_Query `protobuf:"bytes,2,rep,name=queries,proto3" json:"queries,omitempty"`
+	MaxAgeMs      int64                        `protobuf:"varint,3,opt,name=max_age_ms,json=maxAgeMs,proto3" json:"max_age_ms,omitempty"` // how old what is known of the source may be
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindVersionsRequest) Reset() {
+	*x = FindVersionsRequest{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindVersionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindVersionsRequest) ProtoMessage() {}
+
+func (x *FindVersionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindVersionsRequest.ProtoReflect.Descriptor instead.
+func (*FindVersionsRequest) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *FindVersionsRequest) GetSource() *ChartSource {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+func (x *FindVersionsRequest) GetQueries() []*FindVersionsRequest_Query {
+	if x != nil {
+		return x.Queries
+	}
+	return nil
+}
+
+func (x *FindVersionsRequest) GetMaxAgeMs() int64 {
+	if x != nil {
+		return x.MaxAgeMs
+	}
+	return 0
+}
+
+type FindVersionsReply struct {
+	state         protoimpl.MessageState      `protogen:"open.v1"`
+	Answers       []*FindVersionsReply_Answer `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"` // in the order of the queries
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindVersionsReply) Reset() {
+	*x = FindVersionsReply{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindVersionsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindVersionsReply) ProtoMessage() {}
+
+func (x *FindVersionsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindVersionsReply.ProtoReflect.Descriptor instead.
+func (*FindVersionsReply) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *FindVersionsReply) GetAnswers() []*FindVersionsReply_Answer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
 // Compose puts values together the way Helm does: documents in order, maps merged deeply, anything else replaced,
 // then `--set` assignments. A null stays a null, so that Helm removes the chart's default.
 type ComposeRequest struct {
@@ -2238,7 +2409,7 @@ type ComposeRequest struct {
 
 func (x *ComposeRequest) Reset() {
 	*x = ComposeRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2250,7 +2421,7 @@ func (x *ComposeRequest) String() string {
 func (*ComposeRequest) ProtoMessage() {}
 
 func (x *ComposeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2263,7 +2434,7 @@ func (x *ComposeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest.ProtoReflect.Descriptor instead.
 func (*ComposeRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ComposeRequest) GetDocuments() []*ComposeRequest_Document {
@@ -2298,7 +2469,7 @@ type ComposeReply struct {
 
 func (x *ComposeReply) Reset() {
 	*x = ComposeReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2310,7 +2481,7 @@ func (x *ComposeReply) String() string {
 func (*ComposeReply) ProtoMessage() {}
 
 func (x *ComposeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2323,7 +2494,7 @@ func (x *ComposeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeReply.ProtoReflect.Descriptor instead.
 func (*ComposeReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ComposeReply) GetValues() []byte {
@@ -2359,7 +2530,7 @@ type Ref struct {
 
 func (x *Ref) Reset() {
 	*x = Ref{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2371,7 +2542,7 @@ func (x *Ref) String() string {
 func (*Ref) ProtoMessage() {}
 
 func (x *Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2384,7 +2555,7 @@ func (x *Ref) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ref.ProtoReflect.Descriptor instead.
 func (*Ref) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Ref) GetApiVersion() string {
@@ -2431,7 +2602,7 @@ type RenderRequest struct {
 
 func (x *RenderRequest) Reset() {
 	*x = RenderRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2443,7 +2614,7 @@ func (x *RenderRequest) String() string {
 func (*RenderRequest) ProtoMessage() {}
 
 func (x *RenderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2456,7 +2627,7 @@ func (x *RenderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderRequest.ProtoReflect.Descriptor instead.
 func (*RenderRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RenderRequest) GetCluster() string {
@@ -2528,7 +2699,7 @@ type RenderReply struct {
 
 func (x *RenderReply) Reset() {
 	*x = RenderReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2540,7 +2711,7 @@ func (x *RenderReply) String() string {
 func (*RenderReply) ProtoMessage() {}
 
 func (x *RenderReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2553,7 +2724,7 @@ func (x *RenderReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderReply.ProtoReflect.Descriptor instead.
 func (*RenderReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RenderReply) GetManifest() string {
@@ -2624,7 +2795,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2636,7 +2807,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2649,7 +2820,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RunRequest) GetCluster() string {
@@ -2819,7 +2990,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2831,7 +3002,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2844,7 +3015,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{30}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RunEvent) GetEvent() isRunEvent_Event {
@@ -2898,7 +3069,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2910,7 +3081,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2923,7 +3094,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Progress) GetPhase() Progress_Phase {
@@ -2954,7 +3125,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2966,7 +3137,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2979,7 +3150,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Outcome) GetRecord() *Record {
@@ -3029,7 +3200,7 @@ type HookLog struct {
 
 func (x *HookLog) Reset() {
 	*x = HookLog{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3041,7 +3212,7 @@ func (x *HookLog) String() string {
 func (*HookLog) ProtoMessage() {}
 
 func (x *HookLog) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3054,7 +3225,7 @@ func (x *HookLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookLog.ProtoReflect.Descriptor instead.
 func (*HookLog) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *HookLog) GetHook() string {
@@ -3090,7 +3261,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3102,7 +3273,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3115,7 +3286,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ObserveRequest) GetCluster() string {
@@ -3148,7 +3319,7 @@ type Attention struct {
 
 func (x *Attention) Reset() {
 	*x = Attention{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3160,7 +3331,7 @@ func (x *Attention) String() string {
 func (*Attention) ProtoMessage() {}
 
 func (x *Attention) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3173,7 +3344,7 @@ func (x *Attention) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attention.ProtoReflect.Descriptor instead.
 func (*Attention) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Attention) GetNamespace() string {
@@ -3232,7 +3403,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3244,7 +3415,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3257,7 +3428,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *HealthCheck) GetOrigin() string {
@@ -3305,7 +3476,7 @@ type CheckExpressionsRequest struct {
 
 func (x *CheckExpressionsRequest) Reset() {
 	*x = CheckExpressionsRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3317,7 +3488,7 @@ func (x *CheckExpressionsRequest) String() string {
 func (*CheckExpressionsRequest) ProtoMessage() {}
 
 func (x *CheckExpressionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3330,7 +3501,7 @@ func (x *CheckExpressionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckExpressionsRequest.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CheckExpressionsRequest) GetExpressions() []*CheckExpressionsRequest_Expression {
@@ -3348,7 +3519,7 @@ type CheckExpressionsReply struct {
 
 func (x *CheckExpressionsReply) Reset() {
 	*x = CheckExpressionsReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3360,7 +3531,7 @@ func (x *CheckExpressionsReply) String() string {
 func (*CheckExpressionsReply) ProtoMessage() {}
 
 func (x *CheckExpressionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3373,7 +3544,7 @@ func (x *CheckExpressionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckExpressionsReply.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40}
 }
 
 // Record is Helm's release record as its metadata tells it: never decoded.
@@ -3400,7 +3571,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3412,7 +3583,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3425,7 +3596,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Record) GetNamespace() string {
@@ -3542,7 +3713,7 @@ type ObserveBatch struct {
 
 func (x *ObserveBatch) Reset() {
 	*x = ObserveBatch{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3554,7 +3725,7 @@ func (x *ObserveBatch) String() string {
 func (*ObserveBatch) ProtoMessage() {}
 
 func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3567,7 +3738,7 @@ func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch.ProtoReflect.Descriptor instead.
 func (*ObserveBatch) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ObserveBatch) GetRecords() []*ObserveBatch_RecordChange {
@@ -3630,7 +3801,7 @@ type NamespaceSight struct {
 
 func (x *NamespaceSight) Reset() {
 	*x = NamespaceSight{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3642,7 +3813,7 @@ func (x *NamespaceSight) String() string {
 func (*NamespaceSight) ProtoMessage() {}
 
 func (x *NamespaceSight) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3655,7 +3826,7 @@ func (x *NamespaceSight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamespaceSight.ProtoReflect.Descriptor instead.
 func (*NamespaceSight) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *NamespaceSight) GetNamespace() string {
@@ -3697,7 +3868,7 @@ type ReleaseObjects struct {
 
 func (x *ReleaseObjects) Reset() {
 	*x = ReleaseObjects{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3709,7 +3880,7 @@ func (x *ReleaseObjects) String() string {
 func (*ReleaseObjects) ProtoMessage() {}
 
 func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3722,7 +3893,7 @@ func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseObjects.ProtoReflect.Descriptor instead.
 func (*ReleaseObjects) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReleaseObjects) GetNamespace() string {
@@ -3793,7 +3964,7 @@ type ObjectState struct {
 
 func (x *ObjectState) Reset() {
 	*x = ObjectState{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3805,7 +3976,7 @@ func (x *ObjectState) String() string {
 func (*ObjectState) ProtoMessage() {}
 
 func (x *ObjectState) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3818,7 +3989,7 @@ func (x *ObjectState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectState.ProtoReflect.Descriptor instead.
 func (*ObjectState) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{43}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ObjectState) GetRef() *Ref {
@@ -3862,7 +4033,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3874,7 +4045,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3887,7 +4058,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *HistoryRequest) GetCluster() string {
@@ -3934,7 +4105,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3946,7 +4117,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3959,7 +4130,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *HistoryReply) GetRecords() []*Record {
@@ -3979,7 +4150,7 @@ type WatchBatch_Change struct {
 
 func (x *WatchBatch_Change) Reset() {
 	*x = WatchBatch_Change{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3991,7 +4162,7 @@ func (x *WatchBatch_Change) String() string {
 func (*WatchBatch_Change) ProtoMessage() {}
 
 func (x *WatchBatch_Change) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4021,6 +4192,150 @@ func (x *WatchBatch_Change) GetObject() []byte {
 	return nil
 }
 
+type FindVersionsRequest_Query struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // exact, a range, or empty: the latest stable
+	Held          string                 `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"`       // the version that is deployed; may be empty
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindVersionsRequest_Query) Reset() {
+	*x = FindVersionsRequest_Query{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindVersionsRequest_Query) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindVersionsRequest_Query) ProtoMessage() {}
+
+func (x *FindVersionsRequest_Query) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindVersionsRequest_Query.ProtoReflect.Descriptor instead.
+func (*FindVersionsRequest_Query) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24, 0}
+}
+
+func (x *FindVersionsRequest_Query) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FindVersionsRequest_Query) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *FindVersionsRequest_Query) GetHeld() string {
+	if x != nil {
+		return x.Held
+	}
+	return ""
+}
+
+type FindVersionsReply_Answer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`                         // the best one there is
+	Digest        string                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`                           // of its packed chart; empty when the source does not tell
+	HeldFits      bool                   `protobuf:"varint,3,opt,name=held_fits,json=heldFits,proto3" json:"held_fits,omitempty"`      // whether the held version is one that the query allows
+	Newer         bool                   `protobuf:"varint,4,opt,name=newer,proto3" json:"newer,omitempty"`                            // whether the best is newer than the held one
+	HeldDigest    string                 `protobuf:"bytes,5,opt,name=held_digest,json=heldDigest,proto3" json:"held_digest,omitempty"` // what the source has under the held version; empty when it does not tell
+	Fault         *Fault                 `protobuf:"bytes,6,opt,name=fault,proto3" json:"fault,omitempty"`                             // instead of all the others
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindVersionsReply_Answer) Reset() {
+	*x = FindVersionsReply_Answer{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindVersionsReply_Answer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindVersionsReply_Answer) ProtoMessage() {}
+
+func (x *FindVersionsReply_Answer) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindVersionsReply_Answer.ProtoReflect.Descriptor instead.
+func (*FindVersionsReply_Answer) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25, 0}
+}
+
+func (x *FindVersionsReply_Answer) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *FindVersionsReply_Answer) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *FindVersionsReply_Answer) GetHeldFits() bool {
+	if x != nil {
+		return x.HeldFits
+	}
+	return false
+}
+
+func (x *FindVersionsReply_Answer) GetNewer() bool {
+	if x != nil {
+		return x.Newer
+	}
+	return false
+}
+
+func (x *FindVersionsReply_Answer) GetHeldDigest() string {
+	if x != nil {
+		return x.HeldDigest
+	}
+	return ""
+}
+
+func (x *FindVersionsReply_Answer) GetFault() *Fault {
+	if x != nil {
+		return x.Fault
+	}
+	return nil
+}
+
 type ComposeRequest_Document struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Origin        string                 `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"` // named in a fault: "spec.forProvider.valuesFrom[0]"
@@ -4031,7 +4346,7 @@ type ComposeRequest_Document struct {
 
 func (x *ComposeRequest_Document) Reset() {
 	*x = ComposeRequest_Document{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4043,7 +4358,7 @@ func (x *ComposeRequest_Document) String() string {
 func (*ComposeRequest_Document) ProtoMessage() {}
 
 func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4056,7 +4371,7 @@ func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest_Document.ProtoReflect.Descriptor instead.
 func (*ComposeRequest_Document) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26, 0}
 }
 
 func (x *ComposeRequest_Document) GetOrigin() string {
@@ -4084,7 +4399,7 @@ type ComposeRequest_Assignment struct {
 
 func (x *ComposeRequest_Assignment) Reset() {
 	*x = ComposeRequest_Assignment{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4096,7 +4411,7 @@ func (x *ComposeRequest_Assignment) String() string {
 func (*ComposeRequest_Assignment) ProtoMessage() {}
 
 func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4109,7 +4424,7 @@ func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest_Assignment.ProtoReflect.Descriptor instead.
 func (*ComposeRequest_Assignment) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24, 1}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26, 1}
 }
 
 func (x *ComposeRequest_Assignment) GetOrigin() string {
@@ -4143,7 +4458,7 @@ type CheckExpressionsRequest_Expression struct {
 
 func (x *CheckExpressionsRequest_Expression) Reset() {
 	*x = CheckExpressionsRequest_Expression{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4155,7 +4470,7 @@ func (x *CheckExpressionsRequest_Expression) String() string {
 func (*CheckExpressionsRequest_Expression) ProtoMessage() {}
 
 func (x *CheckExpressionsRequest_Expression) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4168,7 +4483,7 @@ func (x *CheckExpressionsRequest_Expression) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use CheckExpressionsRequest_Expression.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsRequest_Expression) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39, 0}
 }
 
 func (x *CheckExpressionsRequest_Expression) GetOrigin() string {
@@ -4195,7 +4510,7 @@ type ObserveBatch_RecordChange struct {
 
 func (x *ObserveBatch_RecordChange) Reset() {
 	*x = ObserveBatch_RecordChange{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4207,7 +4522,7 @@ func (x *ObserveBatch_RecordChange) String() string {
 func (*ObserveBatch_RecordChange) ProtoMessage() {}
 
 func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4220,7 +4535,7 @@ func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch_RecordChange.ProtoReflect.Descriptor instead.
 func (*ObserveBatch_RecordChange) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42, 0}
 }
 
 func (x *ObserveBatch_RecordChange) GetRecord() *Record {
@@ -4394,7 +4709,7 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\rReviewRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12:\n" +
 	"\bresource\x18\x02 \x01(\v2\x1e.pilothouse.engine.v1.ResourceR\bresource\x12\x16\n" +
-	"\x06object\x18\x03 \x01(\fR\x06object\"\xb2\x02\n" +
+	"\x06object\x18\x03 \x01(\fR\x06object\"\xfc\x03\n" +
 	"\vChartSource\x12\x1e\n" +
 	"\n" +
 	"repository\x18\x01 \x01(\tR\n" +
@@ -4409,9 +4724,16 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\n" +
 	"plain_http\x18\t \x01(\bR\tplainHttp\x12\x1b\n" +
 	"\tca_bundle\x18\n" +
-	" \x01(\fR\bcaBundle\"P\n" +
+	" \x01(\fR\bcaBundle\x12\x16\n" +
+	"\x06inline\x18\v \x01(\fR\x06inline\x12!\n" +
+	"\fbearer_token\x18\f \x01(\tR\vbearerToken\x12#\n" +
+	"\rdocker_config\x18\r \x01(\fR\fdockerConfig\x12-\n" +
+	"\x12client_certificate\x18\x0e \x01(\fR\x11clientCertificate\x12\x1d\n" +
+	"\n" +
+	"client_key\x18\x0f \x01(\fR\tclientKey\x12\x1a\n" +
+	"\bexpected\x18\x10 \x01(\tR\bexpected\"P\n" +
 	"\x13ResolveChartRequest\x129\n" +
-	"\x06source\x18\x01 \x01(\v2!.pilothouse.engine.v1.ChartSourceR\x06source\"\xcb\x01\n" +
+	"\x06source\x18\x01 \x01(\v2!.pilothouse.engine.v1.ChartSourceR\x06source\"\x89\x02\n" +
 	"\x11ResolveChartReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x16\n" +
@@ -4420,7 +4742,28 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"appVersion\x12 \n" +
 	"\vdescription\x18\x05 \x01(\tR\vdescription\x12\x19\n" +
 	"\bhas_crds\x18\x06 \x01(\bR\ahasCrds\x12\x12\n" +
-	"\x04type\x18\a \x01(\tR\x04type\"\x81\x03\n" +
+	"\x04type\x18\a \x01(\tR\x04type\x12 \n" +
+	"\vrepublished\x18\b \x01(\tR\vrepublished\x12\x1a\n" +
+	"\bwarnings\x18\t \x03(\tR\bwarnings\"\x84\x02\n" +
+	"\x13FindVersionsRequest\x129\n" +
+	"\x06source\x18\x01 \x01(\v2!.pilothouse.engine.v1.ChartSourceR\x06source\x12I\n" +
+	"\aqueries\x18\x02 \x03(\v2/.pilothouse.engine.v1.FindVersionsRequest.QueryR\aqueries\x12\x1c\n" +
+	"\n" +
+	"max_age_ms\x18\x03 \x01(\x03R\bmaxAgeMs\x1aI\n" +
+	"\x05Query\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
+	"\x04held\x18\x03 \x01(\tR\x04held\"\xa1\x02\n" +
+	"\x11FindVersionsReply\x12H\n" +
+	"\aanswers\x18\x01 \x03(\v2..pilothouse.engine.v1.FindVersionsReply.AnswerR\aanswers\x1a\xc1\x01\n" +
+	"\x06Answer\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x1b\n" +
+	"\theld_fits\x18\x03 \x01(\bR\bheldFits\x12\x14\n" +
+	"\x05newer\x18\x04 \x01(\bR\x05newer\x12\x1f\n" +
+	"\vheld_digest\x18\x05 \x01(\tR\n" +
+	"heldDigest\x121\n" +
+	"\x05fault\x18\x06 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\"\x81\x03\n" +
 	"\x0eComposeRequest\x12K\n" +
 	"\tdocuments\x18\x01 \x03(\v2-.pilothouse.engine.v1.ComposeRequest.DocumentR\tdocuments\x12Q\n" +
 	"\vassignments\x18\x02 \x03(\v2/.pilothouse.engine.v1.ComposeRequest.AssignmentR\vassignments\x12G\n" +
@@ -4619,13 +4962,14 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\tWatchMode\x12\v\n" +
 	"\aCLUSTER\x10\x00\x12\r\n" +
 	"\tNAMESPACE\x10\x01\x12\b\n" +
-	"\x04POLL\x10\x022\xbe\a\n" +
+	"\x04POLL\x10\x022\xa2\b\n" +
 	"\x06Engine\x12M\n" +
 	"\x05Hello\x12\".pilothouse.engine.v1.HelloRequest\x1a .pilothouse.engine.v1.HelloReply\x12S\n" +
 	"\aConnect\x12$.pilothouse.engine.v1.ConnectRequest\x1a\".pilothouse.engine.v1.ConnectReply\x12O\n" +
 	"\x05Watch\x12\".pilothouse.engine.v1.WatchRequest\x1a .pilothouse.engine.v1.WatchBatch0\x01\x12K\n" +
 	"\x04List\x12!.pilothouse.engine.v1.ListRequest\x1a\x1e.pilothouse.engine.v1.ListPage0\x01\x12b\n" +
-	"\fResolveChart\x12).pilothouse.engine.v1.ResolveChartRequest\x1a'.pilothouse.engine.v1.ResolveChartReply\x12S\n" +
+	"\fResolveChart\x12).pilothouse.engine.v1.ResolveChartRequest\x1a'.pilothouse.engine.v1.ResolveChartReply\x12b\n" +
+	"\fFindVersions\x12).pilothouse.engine.v1.FindVersionsRequest\x1a'.pilothouse.engine.v1.FindVersionsReply\x12S\n" +
 	"\aCompose\x12$.pilothouse.engine.v1.ComposeRequest\x1a\".pilothouse.engine.v1.ComposeReply\x12P\n" +
 	"\x06Render\x12#.pilothouse.engine.v1.RenderRequest\x1a!.pilothouse.engine.v1.RenderReply\x12I\n" +
 	"\x03Run\x12 .pilothouse.engine.v1.RunRequest\x1a\x1e.pilothouse.engine.v1.RunEvent0\x01\x12W\n" +
@@ -4646,7 +4990,7 @@ func file_pilothouse_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_pilothouse_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(WatchMode)(0),                             // 0: pilothouse.engine.v1.WatchMode
 	(Fault_Kind)(0),                            // 1: pilothouse.engine.v1.Fault.Kind
@@ -4679,42 +5023,46 @@ var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(*ChartSource)(nil),                        // 28: pilothouse.engine.v1.ChartSource
 	(*ResolveChartRequest)(nil),                // 29: pilothouse.engine.v1.ResolveChartRequest
 	(*ResolveChartReply)(nil),                  // 30: pilothouse.engine.v1.ResolveChartReply
-	(*ComposeRequest)(nil),                     // 31: pilothouse.engine.v1.ComposeRequest
-	(*ComposeReply)(nil),                       // 32: pilothouse.engine.v1.ComposeReply
-	(*Ref)(nil),                                // 33: pilothouse.engine.v1.Ref
-	(*RenderRequest)(nil),                      // 34: pilothouse.engine.v1.RenderRequest
-	(*RenderReply)(nil),                        // 35: pilothouse.engine.v1.RenderReply
-	(*RunRequest)(nil),                         // 36: pilothouse.engine.v1.RunRequest
-	(*RunEvent)(nil),                           // 37: pilothouse.engine.v1.RunEvent
-	(*Progress)(nil),                           // 38: pilothouse.engine.v1.Progress
-	(*Outcome)(nil),                            // 39: pilothouse.engine.v1.Outcome
-	(*HookLog)(nil),                            // 40: pilothouse.engine.v1.HookLog
-	(*ObserveRequest)(nil),                     // 41: pilothouse.engine.v1.ObserveRequest
-	(*Attention)(nil),                          // 42: pilothouse.engine.v1.Attention
-	(*HealthCheck)(nil),                        // 43: pilothouse.engine.v1.HealthCheck
-	(*CheckExpressionsRequest)(nil),            // 44: pilothouse.engine.v1.CheckExpressionsRequest
-	(*CheckExpressionsReply)(nil),              // 45: pilothouse.engine.v1.CheckExpressionsReply
-	(*Record)(nil),                             // 46: pilothouse.engine.v1.Record
-	(*ObserveBatch)(nil),                       // 47: pilothouse.engine.v1.ObserveBatch
-	(*NamespaceSight)(nil),                     // 48: pilothouse.engine.v1.NamespaceSight
-	(*ReleaseObjects)(nil),                     // 49: pilothouse.engine.v1.ReleaseObjects
-	(*ObjectState)(nil),                        // 50: pilothouse.engine.v1.ObjectState
-	(*HistoryRequest)(nil),                     // 51: pilothouse.engine.v1.HistoryRequest
-	(*HistoryReply)(nil),                       // 52: pilothouse.engine.v1.HistoryReply
-	(*WatchBatch_Change)(nil),                  // 53: pilothouse.engine.v1.WatchBatch.Change
-	(*ComposeRequest_Document)(nil),            // 54: pilothouse.engine.v1.ComposeRequest.Document
-	(*ComposeRequest_Assignment)(nil),          // 55: pilothouse.engine.v1.ComposeRequest.Assignment
-	nil,                                        // 56: pilothouse.engine.v1.RunRequest.LabelsEntry
-	nil,                                        // 57: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	(*CheckExpressionsRequest_Expression)(nil), // 58: pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	(*ObserveBatch_RecordChange)(nil),          // 59: pilothouse.engine.v1.ObserveBatch.RecordChange
+	(*FindVersionsRequest)(nil),                // 31: pilothouse.engine.v1.FindVersionsRequest
+	(*FindVersionsReply)(nil),                  // 32: pilothouse.engine.v1.FindVersionsReply
+	(*ComposeRequest)(nil),                     // 33: pilothouse.engine.v1.ComposeRequest
+	(*ComposeReply)(nil),                       // 34: pilothouse.engine.v1.ComposeReply
+	(*Ref)(nil),                                // 35: pilothouse.engine.v1.Ref
+	(*RenderRequest)(nil),                      // 36: pilothouse.engine.v1.RenderRequest
+	(*RenderReply)(nil),                        // 37: pilothouse.engine.v1.RenderReply
+	(*RunRequest)(nil),                         // 38: pilothouse.engine.v1.RunRequest
+	(*RunEvent)(nil),                           // 39: pilothouse.engine.v1.RunEvent
+	(*Progress)(nil),                           // 40: pilothouse.engine.v1.Progress
+	(*Outcome)(nil),                            // 41: pilothouse.engine.v1.Outcome
+	(*HookLog)(nil),                            // 42: pilothouse.engine.v1.HookLog
+	(*ObserveRequest)(nil),                     // 43: pilothouse.engine.v1.ObserveRequest
+	(*Attention)(nil),                          // 44: pilothouse.engine.v1.Attention
+	(*HealthCheck)(nil),                        // 45: pilothouse.engine.v1.HealthCheck
+	(*CheckExpressionsRequest)(nil),            // 46: pilothouse.engine.v1.CheckExpressionsRequest
+	(*CheckExpressionsReply)(nil),              // 47: pilothouse.engine.v1.CheckExpressionsReply
+	(*Record)(nil),                             // 48: pilothouse.engine.v1.Record
+	(*ObserveBatch)(nil),                       // 49: pilothouse.engine.v1.ObserveBatch
+	(*NamespaceSight)(nil),                     // 50: pilothouse.engine.v1.NamespaceSight
+	(*ReleaseObjects)(nil),                     // 51: pilothouse.engine.v1.ReleaseObjects
+	(*ObjectState)(nil),                        // 52: pilothouse.engine.v1.ObjectState
+	(*HistoryRequest)(nil),                     // 53: pilothouse.engine.v1.HistoryRequest
+	(*HistoryReply)(nil),                       // 54: pilothouse.engine.v1.HistoryReply
+	(*WatchBatch_Change)(nil),                  // 55: pilothouse.engine.v1.WatchBatch.Change
+	(*FindVersionsRequest_Query)(nil),          // 56: pilothouse.engine.v1.FindVersionsRequest.Query
+	(*FindVersionsReply_Answer)(nil),           // 57: pilothouse.engine.v1.FindVersionsReply.Answer
+	(*ComposeRequest_Document)(nil),            // 58: pilothouse.engine.v1.ComposeRequest.Document
+	(*ComposeRequest_Assignment)(nil),          // 59: pilothouse.engine.v1.ComposeRequest.Assignment
+	nil,                                        // 60: pilothouse.engine.v1.RunRequest.LabelsEntry
+	nil,                                        // 61: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	(*CheckExpressionsRequest_Expression)(nil), // 62: pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	(*ObserveBatch_RecordChange)(nil),          // 63: pilothouse.engine.v1.ObserveBatch.RecordChange
 }
 var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	1,  // 0: pilothouse.engine.v1.Fault.kind:type_name -> pilothouse.engine.v1.Fault.Kind
 	12, // 1: pilothouse.engine.v1.ConnectRequest.impersonate:type_name -> pilothouse.engine.v1.Impersonation
 	11, // 2: pilothouse.engine.v1.ConnectRequest.identity:type_name -> pilothouse.engine.v1.Identity
 	14, // 3: pilothouse.engine.v1.WatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	53, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
+	55, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
 	7,  // 5: pilothouse.engine.v1.WatchBatch.fault:type_name -> pilothouse.engine.v1.Fault
 	18, // 6: pilothouse.engine.v1.ObjectCalls.calls:type_name -> pilothouse.engine.v1.ObjectCall
 	21, // 7: pilothouse.engine.v1.ObjectCall.get:type_name -> pilothouse.engine.v1.GetRequest
@@ -4732,64 +5080,70 @@ var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	14, // 19: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
 	14, // 20: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
 	28, // 21: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	54, // 22: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	55, // 23: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
-	54, // 24: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	33, // 25: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
-	4,  // 26: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
-	56, // 27: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
-	57, // 28: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	38, // 29: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
-	39, // 30: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
-	5,  // 31: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
-	46, // 32: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
-	7,  // 33: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
-	33, // 34: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
-	40, // 35: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
-	42, // 36: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
-	43, // 37: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
-	33, // 38: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
-	58, // 39: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	59, // 40: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
-	49, // 41: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
-	7,  // 42: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	48, // 43: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
-	7,  // 44: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
-	50, // 45: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
-	50, // 46: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
-	0,  // 47: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
-	33, // 48: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
-	6,  // 49: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
-	46, // 50: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
-	2,  // 51: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
-	46, // 52: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
-	8,  // 53: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
-	10, // 54: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
-	15, // 55: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
-	22, // 56: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
-	29, // 57: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
-	31, // 58: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
-	34, // 59: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
-	36, // 60: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
-	41, // 61: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
-	44, // 62: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
-	51, // 63: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
-	9,  // 64: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
-	13, // 65: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
-	16, // 66: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
-	23, // 67: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
-	30, // 68: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
-	32, // 69: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
-	35, // 70: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
-	37, // 71: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
-	47, // 72: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
-	45, // 73: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
-	52, // 74: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
-	64, // [64:75] is the sub-list for method output_type
-	53, // [53:64] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	28, // 22: pilothouse.engine.v1.FindVersionsRequest.source:type_name -> pilothouse.engine.v1.ChartSource
+	56, // 23: pilothouse.engine.v1.FindVersionsRequest.queries:type_name -> pilothouse.engine.v1.FindVersionsRequest.Query
+	57, // 24: pilothouse.engine.v1.FindVersionsReply.answers:type_name -> pilothouse.engine.v1.FindVersionsReply.Answer
+	58, // 25: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	59, // 26: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
+	58, // 27: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	35, // 28: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
+	4,  // 29: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
+	60, // 30: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
+	61, // 31: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	40, // 32: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
+	41, // 33: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
+	5,  // 34: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
+	48, // 35: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
+	7,  // 36: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
+	35, // 37: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
+	42, // 38: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
+	44, // 39: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
+	45, // 40: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
+	35, // 41: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
+	62, // 42: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	63, // 43: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
+	51, // 44: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
+	7,  // 45: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
+	50, // 46: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
+	7,  // 47: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
+	52, // 48: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
+	52, // 49: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
+	0,  // 50: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
+	35, // 51: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
+	6,  // 52: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
+	48, // 53: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
+	2,  // 54: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
+	7,  // 55: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
+	48, // 56: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
+	8,  // 57: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
+	10, // 58: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
+	15, // 59: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
+	22, // 60: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
+	29, // 61: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
+	31, // 62: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
+	33, // 63: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
+	36, // 64: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
+	38, // 65: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
+	43, // 66: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
+	46, // 67: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
+	53, // 68: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
+	9,  // 69: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
+	13, // 70: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
+	16, // 71: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
+	23, // 72: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
+	30, // 73: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
+	32, // 74: pilothouse.engine.v1.Engine.FindVersions:output_type -> pilothouse.engine.v1.FindVersionsReply
+	34, // 75: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
+	37, // 76: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
+	39, // 77: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
+	49, // 78: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
+	47, // 79: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
+	54, // 80: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
+	69, // [69:81] is the sub-list for method output_type
+	57, // [57:69] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_pilothouse_engine_v1_engine_proto_init() }
@@ -4808,7 +5162,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 		(*ObjectCall_Delete)(nil),
 		(*ObjectCall_Review)(nil),
 	}
-	file_pilothouse_engine_v1_engine_proto_msgTypes[30].OneofWrappers = []any{
+	file_pilothouse_engine_v1_engine_proto_msgTypes[32].OneofWrappers = []any{
 		(*RunEvent_Progress)(nil),
 		(*RunEvent_Outcome)(nil),
 	}
@@ -4818,7 +5172,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pilothouse_engine_v1_engine_proto_rawDesc), len(file_pilothouse_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   53,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -34,6 +34,7 @@ const (
 	Engine_Watch_FullMethodName            = "/pilothouse.engine.v1.Engine/Watch"
 	Engine_List_FullMethodName             = "/pilothouse.engine.v1.Engine/List"
 	Engine_ResolveChart_FullMethodName     = "/pilothouse.engine.v1.Engine/ResolveChart"
+	Engine_FindVersions_FullMethodName     = "/pilothouse.engine.v1.Engine/FindVersions"
 	Engine_Compose_FullMethodName          = "/pilothouse.engine.v1.Engine/Compose"
 	Engine_Render_FullMethodName           = "/pilothouse.engine.v1.Engine/Render"
 	Engine_Run_FullMethodName              = "/pilothouse.engine.v1.Engine/Run"
@@ -53,6 +54,7 @@ type EngineClient interface {
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListPage], error)
 	// Charts and releases.
 	ResolveChart(ctx context.Context, in *ResolveChartRequest, opts ...grpc.CallOption) (*ResolveChartReply, error)
+	FindVersions(ctx context.Context, in *FindVersionsRequest, opts ...grpc.CallOption) (*FindVersionsReply, error)
 	Compose(ctx context.Context, in *ComposeRequest, opts ...grpc.CallOption) (*ComposeReply, error)
 	Render(ctx context.Context, in *RenderRequest, opts ...grpc.CallOption) (*RenderReply, error)
 	Run(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RunEvent], error)
@@ -131,6 +133,16 @@ func (c *engineClient) ResolveChart(ctx context.Context, in *ResolveChartRequest
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ResolveChartReply)
 	err := c.cc.Invoke(ctx, Engine_ResolveChart_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *engineClient) FindVersions(ctx context.Context, in *FindVersionsRequest, opts ...grpc.CallOption) (*FindVersionsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FindVersionsReply)
+	err := c.cc.Invoke(ctx, Engine_FindVersions_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -220,6 +232,7 @@ type EngineServer interface {
 	List(*ListRequest, grpc.ServerStreamingServer[ListPage]) error
 	// Charts and releases.
 	ResolveChart(context.Context, *ResolveChartRequest) (*ResolveChartReply, error)
+	FindVersions(context.Context, *FindVersionsRequest) (*FindVersionsReply, error)
 	Compose(context.Context, *ComposeRequest) (*ComposeReply, error)
 	Render(context.Context, *RenderRequest) (*RenderReply, error)
 	Run(*RunRequest, grpc.ServerStreamingServer[RunEvent]) error
@@ -250,6 +263,9 @@ func (UnimplementedEngineServer) List(*ListRequest, grpc.ServerStreamingServer[L
 }
 func (UnimplementedEngineServer) ResolveChart(context.Context, *ResolveChartRequest) (*ResolveChartReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method ResolveChart not implemented")
+}
+func (UnimplementedEngineServer) FindVersions(context.Context, *FindVersionsRequest) (*FindVersionsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method FindVersions not implemented")
 }
 func (UnimplementedEngineServer) Compose(context.Context, *ComposeRequest) (*ComposeReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Compose not implemented")
@@ -366,6 +382,24 @@ func _Engine_ResolveChart_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Engine_FindVersions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FindVersionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EngineServer).FindVersions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Engine_FindVersions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EngineServer).FindVersions(ctx, req.(*FindVersionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Engine_Compose_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ComposeRequest)
 	if err := dec(in); err != nil {
@@ -474,6 +508,10 @@ var Engine_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ResolveChart",
 			Handler:    _Engine_ResolveChart_Handler,
+		},
+		{
+			MethodName: "FindVersions",
+			Handler:    _Engine_FindVersions_Handler,
 		},
 		{
 			MethodName: "Compose",

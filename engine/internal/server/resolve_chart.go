@@ -24,5 +24,7 @@ func (s *Server) ResolveChart(ctx context.Context, request *enginev1.ResolveChar
 		Description: info.Description,
 		HasCrds:     info.HasCRDs,
 		Type:        info.Type,
+		Republished: info.Republished,
+		Warnings:    info.Warnings,
 	}, nil
 }

@@ -82,7 +82,10 @@ class ChartSpec(Wire, frozen=True):
     name: Annotated[str, described("Name of the chart in the repository.")] = ""
     version: Annotated[
         str,
-        described("Version of the chart. Empty: the latest stable one, which then stays."),
+        described(
+            "Version of the chart, or a range such as ~1.2 of which spec.upgrade decides. "
+            "Empty: the latest stable one, which then stays."
+        ),
     ] = ""
     url: Annotated[
         str,
@@ -91,12 +94,31 @@ class ChartSpec(Wire, frozen=True):
     digest: Annotated[
         str,
         described(
-            "Refuse any packaged chart with another digest.", pattern="^sha256:[a-f0-9]{64}$"
+            "Refuse any packaged chart (for OCI: or manifest) with another digest.",
+            pattern="^sha256:[a-f0-9]{64}$",
+        ),
+    ] = ""
+    inline: Annotated[
+        str,
+        described(
+            "A packaged chart (.tgz) in base64, at most 512 KiB packed; instead of all the above.",
+            **{
+                "x-kubernetes-validations": [
+                    {
+                        "rule": "self.size() <= 710000",
+                        "message": "more than 512 KiB packed: push the chart to an OCI registry "
+                        "or a chart repository and name it in url",
+                    }
+                ]
+            },
         ),
     ] = ""
     pull_secret_ref: Annotated[
         SecretReference | None,
-        described("A Secret with username and password for the repository or registry."),
+        described(
+            "A Secret for the repository or registry: username and password, bearerToken, "
+            ".dockerconfigjson, or tls.crt and tls.key."
+        ),
     ] = None
 
 
@@ -163,6 +185,10 @@ class ReleaseParameters(Wire, frozen=True):
     insecure_skip_tls_verify: Annotated[
         bool, described("Do not verify the chart server's certificate.")
     ] = msgspec.field(default=False, name="insecureSkipTLSVerify")
+    ca_bundle: Annotated[
+        ValueSource | None,
+        described("PEM certificates to trust the chart's server by; default key ca.crt."),
+    ] = None
     plain_http: Annotated[bool, described("Use http:// for an OCI registry.")] = msgspec.field(
         default=False, name="plainHTTP"
     )
@@ -252,6 +278,18 @@ class ExternalObject(Wire, frozen=True):
     namespace: Annotated[str, described("Its namespace; default: the release's.")] = ""
 
 
+class UpgradeSpec(Wire, frozen=True):
+    """What to do about newer versions of the chart."""
+
+    automatic: Annotated[
+        bool,
+        described("Deploy a newer version inside chart.version's range; otherwise only report it."),
+    ] = False
+    interval: Annotated[
+        str, described("How often to ask the repository. Default 10m, at least 10s.")
+    ] = ""
+
+
 class ReleaseSpec(Wire, frozen=True):
     """What is wanted."""
 
@@ -310,6 +348,9 @@ class ReleaseSpec(Wire, frozen=True):
             format="int32",
         ),
     ] = None
+    upgrade: Annotated[
+        UpgradeSpec | None, described("What to do about newer versions of the chart.")
+    ] = None
     connection_details: Annotated[
         list[ConnectionDetail],
         described("Values of deployed objects that go into the connection secret."),
@@ -345,6 +386,18 @@ class ResourceState(Wire, frozen=True):
     message: Annotated[str, described("Why it is not current.")] = ""
 
 
+class DeployedChart(Wire, frozen=True):
+    """The chart that is deployed, and what became of it where it came from."""
+
+    source: Annotated[str, described("Where it came from.")] = ""
+    version: Annotated[str, described("Its version.")] = ""
+    digest: Annotated[str, described("sha256 of the packaged chart.")] = ""
+    range: Annotated[str, described("The range that its version was found in.")] = ""
+    republished_digest: Annotated[
+        str, described("The source has this digest under that version now; it is not deployed.")
+    ] = ""
+
+
 class LastAttempt(Wire, frozen=True):
     """The newest action, successful or not."""
 
@@ -370,6 +423,10 @@ class ReleaseStatus(Wire, frozen=True):
         int, described("The newest generation Pilothouse has looked at.", format="int64")
     ] = 0
     at_provider: Annotated[AtProvider, described("Helm's view of the release.")] = AtProvider()
+    chart: Annotated[DeployedChart, described("The chart that is deployed.")] = DeployedChart()
+    available_version: Annotated[
+        str, described("A newer version of the chart, which is not deployed by itself.")
+    ] = ""
     synced: Annotated[bool, described("The newest revision is what the spec asks for.")] = False
     patches_sha: Annotated[str, described("Digest of the patches that are deployed.")] = ""
     failed: Annotated[

@@ -13,6 +13,7 @@ from pilothouse.api.meta import Condition
 from pilothouse.api.release import (
     RECONCILE_REQUESTED,
     AtProvider,
+    DeployedChart,
     LastAttempt,
     Release,
     ReleaseStatus,
@@ -23,7 +24,7 @@ from pilothouse.core.desired import Desired
 from pilothouse.core.details import objects_of, with_objects
 from pilothouse.core.hooks import as_text, with_tail, without_secrets
 from pilothouse.core.observed import FAILED, Decoded, Observed, Record
-from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice, Outcome
+from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice
 from pilothouse.core.plan import (
     Action,
     Install,
@@ -39,6 +40,7 @@ from pilothouse.core.plan import (
 from pilothouse.core.redact import redact
 from pilothouse.core.retry import Attempts, backoff
 from pilothouse.core.state import State, StateName, classify
+from pilothouse.core.versions import deployed_chart
 from pilothouse.faults import FaultKind
 
 # The words of crossplane-runtime, which tools already look for.
@@ -143,6 +145,7 @@ def conclude_action(
         if counted and outcome.record and outcome.record.status == FAILED:
             status = msgspec.structs.replace(status, failed=status.failed + 1)
         return _failed(release, status, name, fault, entry, now)
+    status = _with_chart(status, ended)
     notice = Notice(_DONE[name], _describe(ended))
     if _went_back(ended):
         # The spec is still not what is deployed, and the failure is still the reason.
@@ -178,6 +181,18 @@ def _as_deployed(status: ReleaseStatus, made_with: Desired) -> ReleaseStatus:
     )
 
 
+def _with_chart(status: ReleaseStatus, ended: Ended) -> ReleaseStatus:
+    """Note the package that was deployed, so that another one under the same version is noticed."""
+    outcome = ended.outcome
+    if isinstance(ended.plan, Rollback):
+        return msgspec.structs.replace(status, chart=DeployedChart())
+    if outcome.record is None or not outcome.chart_digest:
+        return status
+    version = outcome.record.chart_version
+    chart = deployed_chart(ended.desired, version, outcome.chart_digest, outcome.republished)
+    return msgspec.structs.replace(status, chart=chart)
+
+
 def _went_back(ended: Ended) -> bool:
     """Whether the action undid a failure rather than did what is asked."""
     undone = isinstance(ended.plan, Uninstall | Unlock) and not ended.desired.absent
@@ -195,7 +210,7 @@ def _redacted(ended: Ended) -> Ended:
     logs = without_secrets(outcome.logs, secrets)
     if fault:
         fault = with_tail(fault, logs)
-    return replace(ended, outcome=Outcome(record, fault, logs))
+    return replace(ended, outcome=replace(outcome, record=record, fault=fault, logs=logs))
 
 
 def conclude_fault(
@@ -371,9 +386,10 @@ def _at_provider(
 def _describe(ended: Ended) -> str:
     desired, plan, record = ended.desired, ended.plan, ended.outcome.record
     chart = f"{record.chart_name} {record.chart_version}" if record else ""
+    notes = "".join(f"; note: {one}" for one in ended.outcome.warnings)
     match plan:
         case Install():
-            return f"installed {chart} as {desired.release}"
+            return f"installed {chart} as {desired.release}{notes}"
         case Rollback(revision=to):
             return f"rolled {desired.release} back to revision {to}: {plan.reason}"
         case Uninstall():
@@ -382,7 +398,9 @@ def _describe(ended: Ended) -> str:
             return f"cleared revision {revision} of {desired.release}: {plan.reason}"
         case Upgrade():
             revision = record.revision if record else 0
-            return f"upgraded {desired.release} to {chart}, revision {revision}: {plan.reason}"
+            return (
+                f"upgraded {desired.release} to {chart}, revision {revision}: {plan.reason}{notes}"
+            )
 
 
 def _entry(release: Release, ended: Ended, now: datetime) -> Entry:

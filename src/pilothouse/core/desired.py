@@ -13,6 +13,8 @@ from datetime import timedelta
 from typing import Any
 
 from pilothouse.api.release import Release, ReleaseParameters
+from pilothouse.core import inline
+from pilothouse.core.access import OPEN, Access
 from pilothouse.core.policy import Policies, policies_of
 
 DEFAULT_TIMEOUT = timedelta(minutes=5)
@@ -45,11 +47,14 @@ class ChartAsk:
     digest: str = ""
     plain_http: bool = False
     insecure_skip_tls_verify: bool = False
-    username: str = field(default="", repr=False)
-    password: str = field(default="", repr=False)
+    # The packed chart itself.
+    inline: bytes = field(default=b"", repr=False)
+    access: Access = field(default=OPEN, repr=False, compare=False)
+    # What this version was when it was deployed; see core/versions.py.
+    expected: str = field(default="", repr=False, compare=False)
 
     def __str__(self) -> str:
-        shown = self.name or self.url
+        shown = self.name or self.url or ("(inline)" if self.inline else "")
         return f"{shown} {self.version}".strip()
 
 
@@ -72,8 +77,7 @@ class Sources:
     patches: tuple[bytes, ...] = field(default=(), repr=False)
     patches_sha: str = ""
     patch_annotations: tuple[tuple[str, str], ...] = ()
-    username: str = field(default="", repr=False)
-    password: str = field(default="", repr=False)
+    access: Access = OPEN
     # Everything that came from a Secret: it must not appear in any message.
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
@@ -89,6 +93,20 @@ class Defaults:
 
 
 NO_DEFAULTS = Defaults()
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What the chart's repository has for a Release; see core/versions.py."""
+
+    # What to deploy; empty when the spec says it.
+    version: str = ""
+    # A newer one that is not to be deployed by itself.
+    available: str = ""
+    range: str = ""
+    # Why `version` is not the one that is deployed.
+    because: str = ""
+    held_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,35 +136,27 @@ class Desired:
     patch_annotations: tuple[tuple[str, str], ...] = ()
     kustomization: str = field(default="", repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    offer: Offer = Offer()
 
 
 def desired(
-    release: Release, sources: Sources = NOTHING_REFERRED_TO, defaults: Defaults = NO_DEFAULTS
+    release: Release,
+    sources: Sources = NOTHING_REFERRED_TO,
+    defaults: Defaults = NO_DEFAULTS,
+    *,
+    version: str = "",
 ) -> Desired:
-    """Read a Release. Raises ValueError, naming the field, for what the schema could not refuse."""
+    """Read a Release; `version` is the one that a range came to.
+
+    Raises ValueError, naming the field, for what the schema could not refuse.
+    """
     wanted = release.spec.for_provider
     values = sources.values if sources.values is not None else wanted.values or {}
     if not isinstance(values, dict):
         msg = "spec.forProvider.values: must be an object"
         raise ValueError(msg)
-    chart = wanted.chart
     absent = release.metadata.deletion_timestamp is not None
-    # What is to be removed may have been wrong in any way: that must not keep it.
-    if not absent and not chart.url and not (chart.repository and chart.name):
-        msg = "spec.forProvider.chart: give repository and name, or url"
-        raise ValueError(msg)
-    asked = ChartAsk(
-        repository=chart.repository.rstrip("/"),
-        name=chart.name,
-        # An empty version means "the latest, then stay": what is deployed stands.
-        version=chart.version or release.status.at_provider.version,
-        url=chart.url,
-        digest=chart.digest,
-        plain_http=wanted.plain_http,
-        insecure_skip_tls_verify=wanted.insecure_skip_tls_verify,
-        username=sources.username,
-        password=sources.password,
-    )
+    asked = _chart(release, sources, version)
     kustomization = spelled(wanted.kustomize) if wanted.kustomize else ""
     return Desired(
         release=ReleaseName(wanted.namespace, release.external_name),
@@ -189,6 +199,34 @@ def _timeout(text: str, *, lenient: bool) -> timedelta:
         raise
 
 
+def _chart(release: Release, sources: Sources, version: str) -> ChartAsk:
+    wanted = release.spec.for_provider
+    chart = wanted.chart
+    # What is to be removed may have been wrong in any way: that must not keep it.
+    absent = release.metadata.deletion_timestamp is not None
+    if chart.inline and (chart.url or chart.repository) and not absent:
+        msg = "spec.forProvider.chart: inline takes the place of repository and url; give one"
+        raise ValueError(msg)
+    named = chart.inline or chart.url or (chart.repository and chart.name)
+    if not named and not absent:
+        msg = "spec.forProvider.chart: give repository and name, or url, or inline"
+        raise ValueError(msg)
+    return ChartAsk(
+        repository=chart.repository.rstrip("/"),
+        name=chart.name,
+        # An empty version means "the latest, then stay": what is deployed stands.
+        version=""
+        if chart.inline
+        else version or chart.version or release.status.at_provider.version,
+        url=chart.url,
+        digest=chart.digest,
+        plain_http=wanted.plain_http,
+        insecure_skip_tls_verify=wanted.insecure_skip_tls_verify,
+        inline=inline.packed(chart.inline) if chart.inline and not absent else b"",
+        access=sources.access,
+    )
+
+
 def _flags(wanted: ReleaseParameters) -> list[str]:
     """Name the options that change what an apply does; the default ones are not named."""
     flags = {
@@ -208,7 +246,9 @@ def digest_of(
     kustomization: str = "",
 ) -> str:
     """Return 40 hex digits for what reaches the cluster."""
-    if chart.url:
+    if chart.inline:
+        identity = ["inline", hashlib.sha256(chart.inline).hexdigest()]
+    elif chart.url:
         # The address is the identity; name and version are whatever is found there.
         identity = [chart.url, chart.digest]
     else:
@@ -223,7 +263,8 @@ def digest_of(
 
 def needs_version(wanted: Desired) -> bool:
     """Whether "the latest" has yet to be found: nothing is named and nothing is deployed."""
-    return not wanted.chart.url and not wanted.chart.version and not wanted.chart.digest
+    chart = wanted.chart
+    return not (chart.inline or chart.url or chart.version or chart.digest)
 
 
 def plain_version(version: str) -> str:

@@ -34,6 +34,10 @@ class Outcome:
     record: Record | None = None
     fault: Fault | None = None
     logs: tuple[HookLog, ...] = ()
+    # The chart it was done with, if it took one: its digest, and what the source has now instead.
+    chart_digest: str = ""
+    republished: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

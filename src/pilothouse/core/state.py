@@ -109,6 +109,8 @@ def _unmanaged(desired: Desired, record: Record, observed: Observed) -> State:
 
 def _why(desired: Desired, record: Record, observed: Observed) -> str:
     made_from = observed.made_from
+    if desired.offer.because:
+        return desired.offer.because
     if made_from is None:
         # An earlier process made it: its record tells what from, once it has been read.
         decoded = observed.decoded_record
@@ -131,7 +133,7 @@ def _difference(desired: Desired, decoded: Decoded, observed: Observed) -> str:
         return f"chart {decoded.chart_name} → {chart.name}"
     exact = not chart.url and _EXACT.fullmatch(chart.version)
     if exact and plain_version(chart.version) != plain_version(decoded.chart_version):
-        return f"chart {decoded.chart_version} → {chart.version}"
+        return desired.offer.because or f"chart {decoded.chart_version} → {chart.version}"
     if spelled(desired.values) != spelled(decoded.values):
         return f"values changed: {changes(decoded.values, desired.values)}"
     if desired.patches_sha != observed.patches_sha:

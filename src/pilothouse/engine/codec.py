@@ -13,6 +13,7 @@ from pilothouse.core.desired import ChartAsk, ReleaseName
 from pilothouse.core.observed import Health, ObjectRef, ObjectState, Record, WatchMode
 from pilothouse.core.outcome import Fault, HookLog, Outcome
 from pilothouse.core.plan import Action, Install, Rollback, Uninstall, Unlock, Upgrade
+from pilothouse.core.versions import Found
 from pilothouse.engine.v1 import engine_pb2 as pb
 from pilothouse.faults import FaultKind
 from pilothouse.ports import (
@@ -71,6 +72,7 @@ def connect_request(credentials: Credentials) -> pb.ConnectRequest:
 
 def chart_source(chart: ChartAsk) -> pb.ChartSource:
     """Say where a chart comes from."""
+    access = chart.access
     return pb.ChartSource(
         repository=chart.repository,
         name=chart.name,
@@ -79,8 +81,26 @@ def chart_source(chart: ChartAsk) -> pb.ChartSource:
         digest=chart.digest,
         plain_http=chart.plain_http,
         insecure_skip_tls_verify=chart.insecure_skip_tls_verify,
-        username=chart.username,
-        password=chart.password,
+        inline=chart.inline,
+        expected=chart.expected,
+        username=access.username,
+        password=access.password,
+        bearer_token=access.bearer_token,
+        docker_config=access.docker_config.encode(),
+        client_certificate=access.client_certificate.encode(),
+        client_key=access.client_key.encode(),
+        ca_bundle=access.ca_bundle.encode(),
+    )
+
+
+def found(answer: pb.FindVersionsReply.Answer) -> Found:
+    """Read what a repository has."""
+    return Found(
+        version=answer.version,
+        held_fits=answer.held_fits,
+        newer=answer.newer,
+        held_digest=answer.held_digest,
+        fault=fault(answer.fault) if answer.HasField("fault") else None,
     )
 
 

@@ -104,11 +104,18 @@ class Actions:
         slot = _Slot(self._slots)
         async with slot:
             try:
-                chart = ""
-                if isinstance(plan, Install | Upgrade):
-                    chart = (await target.resolve_chart(desired.chart)).digest
-                order = Order(desired, plan, chart_digest=chart, owner=self._owner)
-                return await self._follow(key, target, order, slot)
+                if not isinstance(plan, Install | Upgrade):
+                    order = Order(desired, plan, owner=self._owner)
+                    return await self._follow(key, target, order, slot)
+                chart = await target.resolve_chart(desired.chart)
+                order = Order(desired, plan, chart_digest=chart.digest, owner=self._owner)
+                outcome = await self._follow(key, target, order, slot)
+                return replace(
+                    outcome,
+                    chart_digest=chart.digest,
+                    republished=chart.republished,
+                    warnings=chart.warnings,
+                )
             except EngineLost as lost:
                 return Outcome(fault=Fault(FaultKind.ENGINE_LOST, lost.message))
             except PilothouseError as error:

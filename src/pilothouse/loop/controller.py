@@ -18,6 +18,7 @@ from pilothouse.loop.rivals import Rivals
 from pilothouse.loop.sources import SourceReader
 from pilothouse.loop.survey import Surveyor
 from pilothouse.loop.triggers import Claims, Configs
+from pilothouse.loop.upgrades import Upgrades
 from pilothouse.ports import (
     Archive,
     Clock,
@@ -28,6 +29,7 @@ from pilothouse.ports import (
     Releases,
     Say,
     Targets,
+    VersionFinder,
     Writer,
 )
 
@@ -44,6 +46,7 @@ class Controller:
         targets: Targets,
         references: References,
         composer: Composer,
+        finder: VersionFinder,
         instances: Instances,
         writer: Writer,
         archive: Archive,
@@ -54,6 +57,7 @@ class Controller:
         self._releases = releases
         self._targets = targets
         self._sources = SourceReader(references, composer, settings.namespace)
+        self._finder = finder
         self._instances = instances
         self._writer = writer
         self._archive = archive
@@ -115,6 +119,7 @@ class Controller:
                 tasks, self._settings.actions_at_once, self._settings.instance, self._queue.add
             )
             committer = Committer(self._writer, self._archive, self._queue, self._clock)
+            upgrades = Upgrades(tasks, self._finder, self._queue)
             surveyor = Surveyor(
                 releases=self._releases,
                 targets=self._targets,
@@ -123,6 +128,7 @@ class Controller:
                 actions=actions,
                 claims=self._claims,
                 rivals=self._rivals,
+                upgrades=upgrades,
                 defaults=self._settings.defaults,
             )
             reconciler = Reconciler(
@@ -145,6 +151,7 @@ class Controller:
             for worker in workers:
                 worker.cancel()
             await asyncio.wait(workers)
+            upgrades.close()
             await actions.drain(self._settings.grace.total_seconds())
             self._queue.close()
 

@@ -55,6 +55,8 @@ class Lookout:
         target = await self._surveyor.reach(key, release, wanted)
         if not target.sees(wanted.release):
             return None  # the cluster's first sight wakes this key
+        if not wanted.absent:
+            wanted = await self._surveyor.with_offer(key, release, wanted, target)
         if needs_version(wanted) and not wanted.absent:
             version = await self._surveyor.deployed_version(key, wanted, target)
             version = version or (await target.resolve_chart(wanted.chart)).version

@@ -5,6 +5,7 @@ ends. Whatever interrupts a pass, the next one starts by looking.
 """
 
 import time
+from dataclasses import replace
 from datetime import timedelta
 
 import structlog
@@ -41,6 +42,7 @@ from pilothouse.core.plan import (
 )
 from pilothouse.core.redact import redact
 from pilothouse.core.state import State, StateName, classify
+from pilothouse.core.versions import news, report
 from pilothouse.errors import AlreadyExists, Conflict, EngineLost, Missing, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.loop.actions import Actions
@@ -132,8 +134,8 @@ class Reconciler:
         if not target.sees(wanted.release):
             return Wait("looking at the cluster")
         self._departures.forget(key)
-        if needs_version(wanted) and not wanted.absent and not wanted.paused:
-            release, wanted = await self._fill_in(key, release, wanted, target)
+        if not wanted.absent and not wanted.paused:
+            release, wanted = await self._with_version(key, release, wanted, target)
         ended = self._actions.take_ended(key)
         if ended:
             release = await self._conclude(key, release, wanted, target, ended)
@@ -143,6 +145,17 @@ class Reconciler:
         plan = decide(wanted, observed, state, attempts_of(release), now)
         await self._carry_out(key, release, wanted, target, plan, state, observed)
         return plan
+
+    async def _with_version(
+        self, key: Key, release: Release, wanted: Desired, target: Target
+    ) -> tuple[Release, Desired]:
+        """Turn a range, or no version at all, into the one version that is wanted now."""
+        wanted = await self._surveyor.with_offer(key, release, wanted, target)
+        if needs_version(wanted):
+            offer = wanted.offer
+            release, wanted = await self._fill_in(key, release, wanted, target)
+            wanted = replace(wanted, offer=offer)
+        return release, wanted
 
     async def _fill_in(
         self, key: Key, release: Release, wanted: Desired, target: Target
@@ -200,8 +213,13 @@ class Reconciler:
                     await self._connect(key, release, wanted, target, observed)
                 now = self._clock.now()
                 status = conclude_quiet(release, wanted, observed, state, plan, now)
-                if not self._calm.holds(key, release.status, status):
-                    await self._writer.status(release, status)
+                if status.synced and isinstance(plan, Rest):
+                    status = report(status, wanted)
+                if self._calm.holds(key, release.status, status):
+                    return
+                await self._writer.status(release, status)
+                for notice in news(release.status, status):
+                    await self._writer.tell(release, notice)
             case CreateNamespace(name=name):
                 await create_namespace(target.objects, name)
                 self._surveyor.memory(key).namespace_missing = False

@@ -8,11 +8,12 @@ import json
 import yaml
 
 from pilothouse.api.meta import Key
-from pilothouse.api.release import KeySelector, Release, ValueSource
+from pilothouse.api.release import Release, ValueSource
 from pilothouse.core.desired import Sources, as_helm_reads
 from pilothouse.core.redact import strings_in
 from pilothouse.errors import InvalidInput, Missing
 from pilothouse.faults import FaultKind
+from pilothouse.loop.access import read_access
 from pilothouse.ports import Assignment, Composer, Document, Reference, References, Referred
 
 VALUES_KEY, SET_KEY, PATCH_KEY = "values.yaml", "value", "patch.yaml"
@@ -43,19 +44,18 @@ class SourceReader:
 
     async def _read(self, release: Release, reading: "_Reading") -> Sources:
         wanted = release.spec.for_provider
-        username, password = await self._pull_credentials(release, reading)
+        access = await read_access(release, reading)
         documents = await self._documents(release, reading)
         assignments = await self._assignments(release, reading)
         patches = await self._patches(release, reading)
-        secrets = frozenset(reading.secrets | ({password} if password else set()))
+        secrets = frozenset(reading.secrets)
         plain = isinstance(wanted.values, dict) or wanted.values is None
         elsewhere = wanted.values_from or wanted.config or assignments or patches
         if plain and not elsewhere:
             # The common case needs no help from the engine.
             return Sources(
                 values=as_helm_reads(wanted.values or {}),
-                username=username,
-                password=password,
+                access=access,
                 secrets=secrets,
             )
         composed = await self._composer.compose(documents, assignments, patches)
@@ -64,8 +64,7 @@ class SourceReader:
             patches=composed.patches,
             patches_sha=composed.patches_sha,
             patch_annotations=tuple(reading.patch_annotations),
-            username=username,
-            password=password,
+            access=access,
             secrets=secrets,
         )
 
@@ -113,23 +112,6 @@ class SourceReader:
             name = f"{PATCH_ANNOTATION}-{number + 1}-{found.object.uid}"
             reading.patch_annotations.append((name, found.object.resource_version))
         return patches
-
-    async def _pull_credentials(self, release: Release, reading: "_Reading") -> tuple[str, str]:
-        ref = release.spec.for_provider.chart.pull_secret_ref
-        if ref is None:
-            return "", ""
-        field = "spec.forProvider.chart.pullSecretRef"
-        username, password = [
-            await reading.value(
-                field,
-                ValueSource(
-                    secret_key_ref=KeySelector(name=ref.name, namespace=ref.namespace, key=key)
-                ),
-                key,
-            )
-            for key in ("username", "password")
-        ]
-        return username.text if username else "", password.text if password else ""
 
 
 class _Found:

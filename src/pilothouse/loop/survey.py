@@ -1,5 +1,7 @@
 """What is asked of a release and what is there: everything a pass looks at before it decides."""
 
+from dataclasses import replace
+
 import msgspec
 
 from pilothouse.api.meta import Key
@@ -7,11 +9,13 @@ from pilothouse.api.release import Release
 from pilothouse.core.attention import attention_to
 from pilothouse.core.desired import Defaults, Desired, ReleaseName, Sources, desired
 from pilothouse.core.observed import Decoded, Observed
+from pilothouse.core.versions import kept_to_deployed
 from pilothouse.errors import PilothouseError
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.rivals import Rivals
 from pilothouse.loop.sources import SourceReader
 from pilothouse.loop.triggers import Claims
+from pilothouse.loop.upgrades import Upgrades
 from pilothouse.ports import Instances, Releases, Target, Targets
 
 
@@ -41,6 +45,7 @@ class Surveyor:
         actions: Actions,
         claims: Claims,
         rivals: Rivals,
+        upgrades: Upgrades,
         defaults: Defaults,
     ) -> None:
         self._releases = releases
@@ -50,6 +55,7 @@ class Surveyor:
         self._actions = actions
         self._claims = claims
         self._rivals = rivals
+        self._upgrades = upgrades
         self._defaults = defaults
         self._memory: dict[Key, Memory] = {}
 
@@ -62,12 +68,26 @@ class Surveyor:
         self._memory.pop(key, None)
         self._let_be(self._claims.drop(key))
         self._sources.forget(key)
+        self._upgrades.forget(key)
 
-    async def wanted(self, key: Key, release: Release) -> Desired:
+    async def wanted(self, key: Key, release: Release, version: str = "") -> Desired:
         """Return what is asked; a deletion asks nothing of its references."""
         if release.metadata.deletion_timestamp:
             return desired(release, Sources(values={}), self._defaults)
-        return desired(release, await self._sources.resolve(key, release), self._defaults)
+        sources = await self._sources.resolve(key, release)
+        asked = desired(release, sources, self._defaults, version=version)
+        return kept_to_deployed(release, asked)
+
+    async def with_offer(
+        self, key: Key, release: Release, wanted: Desired, target: Target
+    ) -> Desired:
+        """Return what is asked with the version that a range comes to now."""
+        record = target.record(wanted.release)
+        decoded = self.memory(key).decoded
+        offer = await self._upgrades.settle(key, release, wanted, record, decoded)
+        if offer and offer.version:
+            wanted = await self.wanted(key, release, offer.version)
+        return replace(wanted, offer=offer) if offer else wanted
 
     async def wanted_with(self, key: Key, release: Release, version: str) -> Desired:
         """Return what is asked as if that version were deployed already."""

@@ -336,7 +336,7 @@ class ReviewRequest(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ...) -> None: ...
 
 class ChartSource(_message.Message):
-    __slots__ = ("repository", "name", "version", "url", "digest", "username", "password", "insecure_skip_tls_verify", "plain_http", "ca_bundle")
+    __slots__ = ("repository", "name", "version", "url", "digest", "username", "password", "insecure_skip_tls_verify", "plain_http", "ca_bundle", "inline", "bearer_token", "docker_config", "client_certificate", "client_key", "expected")
     REPOSITORY_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -347,6 +347,12 @@ class ChartSource(_message.Message):
     INSECURE_SKIP_TLS_VERIFY_FIELD_NUMBER: _ClassVar[int]
     PLAIN_HTTP_FIELD_NUMBER: _ClassVar[int]
     CA_BUNDLE_FIELD_NUMBER: _ClassVar[int]
+    INLINE_FIELD_NUMBER: _ClassVar[int]
+    BEARER_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DOCKER_CONFIG_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_KEY_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_FIELD_NUMBER: _ClassVar[int]
     repository: str
     name: str
     version: str
@@ -357,7 +363,13 @@ class ChartSource(_message.Message):
     insecure_skip_tls_verify: bool
     plain_http: bool
     ca_bundle: bytes
-    def __init__(self, repository: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., url: _Optional[str] = ..., digest: _Optional[str] = ..., username: _Optional[str] = ..., password: _Optional[str] = ..., insecure_skip_tls_verify: _Optional[bool] = ..., plain_http: _Optional[bool] = ..., ca_bundle: _Optional[bytes] = ...) -> None: ...
+    inline: bytes
+    bearer_token: str
+    docker_config: bytes
+    client_certificate: bytes
+    client_key: bytes
+    expected: str
+    def __init__(self, repository: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., url: _Optional[str] = ..., digest: _Optional[str] = ..., username: _Optional[str] = ..., password: _Optional[str] = ..., insecure_skip_tls_verify: _Optional[bool] = ..., plain_http: _Optional[bool] = ..., ca_bundle: _Optional[bytes] = ..., inline: _Optional[bytes] = ..., bearer_token: _Optional[str] = ..., docker_config: _Optional[bytes] = ..., client_certificate: _Optional[bytes] = ..., client_key: _Optional[bytes] = ..., expected: _Optional[str] = ...) -> None: ...
 
 class ResolveChartRequest(_message.Message):
     __slots__ = ("source",)
@@ -366,7 +378,7 @@ class ResolveChartRequest(_message.Message):
     def __init__(self, source: _Optional[_Union[ChartSource, _Mapping]] = ...) -> None: ...
 
 class ResolveChartReply(_message.Message):
-    __slots__ = ("name", "version", "digest", "app_version", "description", "has_crds", "type")
+    __slots__ = ("name", "version", "digest", "app_version", "description", "has_crds", "type", "republished", "warnings")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -374,6 +386,8 @@ class ResolveChartReply(_message.Message):
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     HAS_CRDS_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
+    REPUBLISHED_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: str
     digest: str
@@ -381,7 +395,49 @@ class ResolveChartReply(_message.Message):
     description: str
     has_crds: bool
     type: str
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., digest: _Optional[str] = ..., app_version: _Optional[str] = ..., description: _Optional[str] = ..., has_crds: _Optional[bool] = ..., type: _Optional[str] = ...) -> None: ...
+    republished: str
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., digest: _Optional[str] = ..., app_version: _Optional[str] = ..., description: _Optional[str] = ..., has_crds: _Optional[bool] = ..., type: _Optional[str] = ..., republished: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class FindVersionsRequest(_message.Message):
+    __slots__ = ("source", "queries", "max_age_ms")
+    class Query(_message.Message):
+        __slots__ = ("name", "version", "held")
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        VERSION_FIELD_NUMBER: _ClassVar[int]
+        HELD_FIELD_NUMBER: _ClassVar[int]
+        name: str
+        version: str
+        held: str
+        def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., held: _Optional[str] = ...) -> None: ...
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    QUERIES_FIELD_NUMBER: _ClassVar[int]
+    MAX_AGE_MS_FIELD_NUMBER: _ClassVar[int]
+    source: ChartSource
+    queries: _containers.RepeatedCompositeFieldContainer[FindVersionsRequest.Query]
+    max_age_ms: int
+    def __init__(self, source: _Optional[_Union[ChartSource, _Mapping]] = ..., queries: _Optional[_Iterable[_Union[FindVersionsRequest.Query, _Mapping]]] = ..., max_age_ms: _Optional[int] = ...) -> None: ...
+
+class FindVersionsReply(_message.Message):
+    __slots__ = ("answers",)
+    class Answer(_message.Message):
+        __slots__ = ("version", "digest", "held_fits", "newer", "held_digest", "fault")
+        VERSION_FIELD_NUMBER: _ClassVar[int]
+        DIGEST_FIELD_NUMBER: _ClassVar[int]
+        HELD_FITS_FIELD_NUMBER: _ClassVar[int]
+        NEWER_FIELD_NUMBER: _ClassVar[int]
+        HELD_DIGEST_FIELD_NUMBER: _ClassVar[int]
+        FAULT_FIELD_NUMBER: _ClassVar[int]
+        version: str
+        digest: str
+        held_fits: bool
+        newer: bool
+        held_digest: str
+        fault: Fault
+        def __init__(self, version: _Optional[str] = ..., digest: _Optional[str] = ..., held_fits: _Optional[bool] = ..., newer: _Optional[bool] = ..., held_digest: _Optional[str] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ...) -> None: ...
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    answers: _containers.RepeatedCompositeFieldContainer[FindVersionsReply.Answer]
+    def __init__(self, answers: _Optional[_Iterable[_Union[FindVersionsReply.Answer, _Mapping]]] = ...) -> None: ...
 
 class ComposeRequest(_message.Message):
     __slots__ = ("documents", "assignments", "patches")

@@ -1,0 +1,85 @@
+// Command devregistry serves an empty OCI registry on loopback, and a directory of charts beside it, until its
+// standard input closes. It first prints one line of JSON: its address, and its certificate if it has one.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/pilothouse-dev/pilothouse/engine/internal/devregistry"
+)
+
+type options struct {
+	dir, charts, user, password string
+	secure                      bool
+}
+
+func main() {
+	var asked options
+	flag.StringVar(&asked.dir, "dir", os.TempDir(), "where its password file goes")
+	flag.StringVar(&asked.charts, "charts", "", "a directory to serve beside the registry")
+	flag.StringVar(&asked.user, "user", "", "who may use it; anyone by default")
+	flag.StringVar(&asked.password, "password", "", "that user's password")
+	flag.BoolVar(&asked.secure, "tls", false, "serve TLS with a certificate of its own")
+	flag.Parse()
+	if err := run(asked); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(asked options) error {
+	registry, err := devregistry.New(context.Background(), asked.dir, asked.user, asked.password)
+	if err != nil {
+		return err
+	}
+	routes := http.NewServeMux()
+	routes.Handle("/v2/", registry)
+	if asked.charts != "" {
+		routes.Handle("/", guarded(http.FileServer(http.Dir(asked.charts)), asked))
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	greeting := map[string]string{"address": listener.Addr().String()}
+	if asked.secure {
+		pair, certificate, err := devregistry.Certificate()
+		if err != nil {
+			return err
+		}
+		greeting["certificate"] = string(certificate)
+		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}})
+	}
+	server := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = server.Close()
+	}()
+	if err := json.NewEncoder(os.Stdout).Encode(greeting); err != nil {
+		return err
+	}
+	if err := server.Serve(listener); err != http.ErrServerClosed {
+		return err
+	}
+	return nil
+}
+
+func guarded(files http.Handler, asked options) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		user, password, _ := request.BasicAuth()
+		if asked.user != "" && (user != asked.user || password != asked.password) {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		files.ServeHTTP(w, request)
+	})
+}

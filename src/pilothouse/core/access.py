@@ -1,0 +1,19 @@
+"""What a chart's server is shown and trusted by: of one Release, for one request at a time."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Credentials and certificates; none of it is ever shown."""
+
+    username: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    bearer_token: str = field(default="", repr=False)
+    docker_config: str = field(default="", repr=False)
+    client_certificate: str = field(default="", repr=False)
+    client_key: str = field(default="", repr=False)
+    ca_bundle: str = field(default="", repr=False)
+
+
+OPEN = Access()

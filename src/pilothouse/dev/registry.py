@@ -1,0 +1,54 @@
+"""A real OCI registry on loopback, with a directory of charts beside it: TLS and a password if asked for."""
+
+import contextlib
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pilothouse.dev.binaries import find_registry
+from pilothouse.dev.errors import DevClusterError
+from pilothouse.dev.settings import DevSettings
+from pilothouse.gobuild import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """Where it is, and what to trust it by."""
+
+    address: str
+    certificate: str = ""
+
+    @property
+    def charts(self) -> str:
+        """The address of the directory of charts."""
+        return f"{'https' if self.certificate else 'http'}://{self.address}"
+
+
+@contextlib.contextmanager
+def serve_registry(
+    directory: Path,
+    report: Report,
+    *,
+    charts: Path | None = None,
+    tls: bool = False,
+    login: tuple[str, str] | None = None,
+) -> Iterator[Registry]:
+    """Serve an empty registry for as long as the block lasts; `login` is a user and a password."""
+    directory.mkdir(parents=True, exist_ok=True)
+    command = [str(find_registry(DevSettings.from_environment(), report)), "-dir", str(directory)]
+    if charts:
+        command += ["-charts", str(charts)]
+    if tls:
+        command += ["-tls"]
+    if login:
+        command += ["-user", login[0], "-password", login[1]]
+    # Leaving the block closes its standard input, which ends it, and waits for that.
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        greeting = process.stdout.readline() if process.stdout else ""
+        if not greeting:
+            raise DevClusterError("the registry did not start")
+        yield Registry(**json.loads(greeting))
