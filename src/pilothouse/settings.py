@@ -40,3 +40,5 @@ class ControllerSettings:
     namespace: str = "default"
     workers: int = 16
     actions_at_once: int = 20
+    # host:port on loopback or of the API server that users' addresses may lead to.
+    egress_allow: tuple[str, ...] = ()

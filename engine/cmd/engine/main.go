@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -22,6 +24,7 @@ import (
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/chart"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/helm"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/observe"
@@ -39,25 +42,32 @@ var version = "dev"
 func main() {
 	socket := flag.String("socket", "", "path of the Unix socket to serve on, in a private directory")
 	cacheDir := flag.String("cache-dir", "", "directory for what is worth keeping between runs; empty: beside the socket")
+	var allow []string
+	flag.Func("egress-allow", "host:port on loopback or of the API server that users may have the engine connect to; host:* for any port; may be repeated",
+		func(entry string) error { allow = append(allow, entry); return nil })
 	showVersion := flag.Bool("version", false, "print the version and exit")
 	flag.Parse()
 	if *showVersion {
 		fmt.Println(version)
 		return
 	}
-	if err := run(*socket, *cacheDir); err != nil {
+	if err := run(*socket, *cacheDir, allow); err != nil {
 		fmt.Fprintln(os.Stderr, "engine:", err)
 		os.Exit(1)
 	}
 }
 
-func run(socket, cacheDir string) error {
+func run(socket, cacheDir string, allow []string) error {
 	setUp()
+	guard, err := newGuard(allow)
+	if err != nil {
+		return err
+	}
 	listener, err := listen(socket)
 	if err != nil {
 		return err
 	}
-	engine, err := newServer(socket, cacheDir)
+	engine, err := newServer(socket, cacheDir, guard)
 	if err != nil {
 		return err
 	}
@@ -83,20 +93,36 @@ func run(socket, cacheDir string) error {
 	return err
 }
 
+// newGuard keeps users away from the API server of the pod's own cluster too, whichever the management cluster is.
+func newGuard(allow []string) (*egress.Guard, error) {
+	policy := egress.Policy{Allow: allow}
+	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	if host != "" && port != "" {
+		policy.APIServers = append(policy.APIServers, net.JoinHostPort(host, port))
+	}
+	return egress.New(policy)
+}
+
 // newServer puts the engine together. What needs a directory has one: without --cache-dir it is the socket's,
 // and nothing in it outlives this run's.
-func newServer(socket, cacheDir string) (*server.Server, error) {
+func newServer(socket, cacheDir string, guard *egress.Guard) (*server.Server, error) {
 	clusters := cluster.NewRegistry()
+	clusters.Guard = guard
 	if cacheDir == "" {
 		cacheDir = filepath.Join(filepath.Dir(socket), "cache")
 	}
 	clusters.CacheDir = filepath.Join(cacheDir, "inventories")
-	charts, err := chart.New(chart.Options{Dir: filepath.Join(cacheDir, "charts")})
+	charts, err := chart.New(chart.Options{
+		Dir:         filepath.Join(cacheDir, "charts"),
+		DialContext: guard.DialContext,
+		Proxy:       guard.Proxy(http.ProxyFromEnvironment),
+	})
 	if err != nil {
 		return nil, err
 	}
 	return &server.Server{
 		Clusters: clusters, Observers: observe.NewHub(), Charts: charts, Helm: helm.NewRunner(charts), Version: version,
+		Guard: guard,
 	}, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 )
 
@@ -51,10 +52,14 @@ func (c *clients) of(source *enginev1.ChartSource) (*http.Client, error) {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
+	proxy := c.options.Proxy
+	if proxy == nil {
+		proxy = http.ProxyFromEnvironment
+	}
 	client := &http.Client{
 		Timeout: c.options.Timeout,
 		Transport: &http.Transport{
-			Proxy:                 http.ProxyFromEnvironment,
+			Proxy:                 proxy,
 			DialContext:           dial,
 			TLSClientConfig:       settings,
 			TLSHandshakeTimeout:   10 * time.Second,
@@ -105,6 +110,9 @@ func (s *Store) get(ctx context.Context, source *enginev1.ChartSource, target *u
 		request.SetBasicAuth(user, password)
 	}
 	response, err := client.Do(request)
+	if errors.Is(err, egress.ErrRefused) {
+		return nil, "", err
+	}
 	if err != nil {
 		return nil, "", unavailable("%s does not answer: %s", shown(target.String()), reason(err))
 	}

@@ -17,6 +17,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
+	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 )
 
@@ -186,6 +187,9 @@ func isNotFound(err error) bool {
 // registryFault translates a registry's answer. The library puts URLs into its errors, queries included: only
 // the status and the registry's own words are repeated.
 func registryFault(err error, source *enginev1.ChartSource) error {
+	if errors.Is(err, egress.ErrRefused) {
+		return err
+	}
 	where := shown(location(source))
 	var answer *errcode.ErrorResponse
 	if errors.As(err, &answer) {

@@ -18,6 +18,7 @@ import (
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 
+	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 )
@@ -28,8 +29,10 @@ type Options struct {
 	MemoryBytes int64         // bound of unpacked files kept in memory; 0: 64 MiB
 	DiskBytes   int64         // bound of packed charts kept on disk; 0: 1 GiB
 	Timeout     time.Duration // of one request to a source, body included; 0: 30 s
-	// DialContext opens connections to sources; nil: an ordinary dialer. The place for an egress guard.
+	// DialContext opens connections to sources; nil: an ordinary dialer. Proxy chooses their proxy; nil: the
+	// environment's. Both are the egress guard's, outside tests.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
+	Proxy       egress.ProxyFunc
 }
 
 // Info is what a chart says about itself, with the digest of its packed bytes.

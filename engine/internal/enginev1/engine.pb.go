@@ -3283,6 +3283,259 @@ func (x *HistoryReply) GetRecords() []*Record {
 	return nil
 }
 
+type HttpHeader struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value         string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HttpHeader) Reset() {
+	*x = HttpHeader{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HttpHeader) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HttpHeader) ProtoMessage() {}
+
+func (x *HttpHeader) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HttpHeader.ProtoReflect.Descriptor instead.
+func (*HttpHeader) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *HttpHeader) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *HttpHeader) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+type HttpRequest struct {
+	state                 protoimpl.MessageState `protogen:"open.v1"`
+	Method                string                 `protobuf:"bytes,1,opt,name=method,proto3" json:"method,omitempty"` // empty: GET
+	Url                   string                 `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`       // http or https
+	Headers               []*HttpHeader          `protobuf:"bytes,3,rep,name=headers,proto3" json:"headers,omitempty"`
+	Body                  []byte                 `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`
+	TimeoutMs             int64                  `protobuf:"varint,5,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`               // of everything, reading the answer included; 0: 10 s, at most 5 min
+	MaxReplyBytes         int64                  `protobuf:"varint,6,opt,name=max_reply_bytes,json=maxReplyBytes,proto3" json:"max_reply_bytes,omitempty"` // more of the body is not read; 0: 1 MiB, at most 16 MiB
+	MaxRedirects          int32                  `protobuf:"varint,7,opt,name=max_redirects,json=maxRedirects,proto3" json:"max_redirects,omitempty"`      // 0: a redirect is the answer; at most 10
+	CaBundle              []byte                 `protobuf:"bytes,8,opt,name=ca_bundle,json=caBundle,proto3" json:"ca_bundle,omitempty"`                   // PEM; empty: the system's
+	InsecureSkipTlsVerify bool                   `protobuf:"varint,9,opt,name=insecure_skip_tls_verify,json=insecureSkipTlsVerify,proto3" json:"insecure_skip_tls_verify,omitempty"`
+	ClientCertificate     []byte                 `protobuf:"bytes,10,opt,name=client_certificate,json=clientCertificate,proto3" json:"client_certificate,omitempty"` // PEM, with its key
+	ClientKey             []byte                 `protobuf:"bytes,11,opt,name=client_key,json=clientKey,proto3" json:"client_key,omitempty"`
+	TlsServerName         string                 `protobuf:"bytes,12,opt,name=tls_server_name,json=tlsServerName,proto3" json:"tls_server_name,omitempty"` // empty: the URL's host
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
+}
+
+func (x *HttpRequest) Reset() {
+	*x = HttpRequest{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HttpRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HttpRequest) ProtoMessage() {}
+
+func (x *HttpRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HttpRequest.ProtoReflect.Descriptor instead.
+func (*HttpRequest) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *HttpRequest) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *HttpRequest) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *HttpRequest) GetHeaders() []*HttpHeader {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *HttpRequest) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+func (x *HttpRequest) GetTimeoutMs() int64 {
+	if x != nil {
+		return x.TimeoutMs
+	}
+	return 0
+}
+
+func (x *HttpRequest) GetMaxReplyBytes() int64 {
+	if x != nil {
+		return x.MaxReplyBytes
+	}
+	return 0
+}
+
+func (x *HttpRequest) GetMaxRedirects() int32 {
+	if x != nil {
+		return x.MaxRedirects
+	}
+	return 0
+}
+
+func (x *HttpRequest) GetCaBundle() []byte {
+	if x != nil {
+		return x.CaBundle
+	}
+	return nil
+}
+
+func (x *HttpRequest) GetInsecureSkipTlsVerify() bool {
+	if x != nil {
+		return x.InsecureSkipTlsVerify
+	}
+	return false
+}
+
+func (x *HttpRequest) GetClientCertificate() []byte {
+	if x != nil {
+		return x.ClientCertificate
+	}
+	return nil
+}
+
+func (x *HttpRequest) GetClientKey() []byte {
+	if x != nil {
+		return x.ClientKey
+	}
+	return nil
+}
+
+func (x *HttpRequest) GetTlsServerName() string {
+	if x != nil {
+		return x.TlsServerName
+	}
+	return ""
+}
+
+// HttpReply is the server's answer whatever its status: what a status means, the caller knows.
+type HttpReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Status        int32                  `protobuf:"varint,1,opt,name=status,proto3" json:"status,omitempty"`
+	Headers       []*HttpHeader          `protobuf:"bytes,2,rep,name=headers,proto3" json:"headers,omitempty"`
+	Body          []byte                 `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
+	Truncated     bool                   `protobuf:"varint,4,opt,name=truncated,proto3" json:"truncated,omitempty"` // the body was longer than max_reply_bytes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HttpReply) Reset() {
+	*x = HttpReply{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HttpReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HttpReply) ProtoMessage() {}
+
+func (x *HttpReply) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HttpReply.ProtoReflect.Descriptor instead.
+func (*HttpReply) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *HttpReply) GetStatus() int32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *HttpReply) GetHeaders() []*HttpHeader {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *HttpReply) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+func (x *HttpReply) GetTruncated() bool {
+	if x != nil {
+		return x.Truncated
+	}
+	return false
+}
+
 type WatchBatch_Change struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Type          WatchBatch_Type        `protobuf:"varint,1,opt,name=type,proto3,enum=pilothouse.engine.v1.WatchBatch_Type" json:"type,omitempty"`
@@ -3293,7 +3546,7 @@ type WatchBatch_Change struct {
 
 func (x *WatchBatch_Change) Reset() {
 	*x = WatchBatch_Change{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3305,7 +3558,7 @@ func (x *WatchBatch_Change) String() string {
 func (*WatchBatch_Change) ProtoMessage() {}
 
 func (x *WatchBatch_Change) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3345,7 +3598,7 @@ type ComposeRequest_Document struct {
 
 func (x *ComposeRequest_Document) Reset() {
 	*x = ComposeRequest_Document{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3357,7 +3610,7 @@ func (x *ComposeRequest_Document) String() string {
 func (*ComposeRequest_Document) ProtoMessage() {}
 
 func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3398,7 +3651,7 @@ type ComposeRequest_Assignment struct {
 
 func (x *ComposeRequest_Assignment) Reset() {
 	*x = ComposeRequest_Assignment{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3410,7 +3663,7 @@ func (x *ComposeRequest_Assignment) String() string {
 func (*ComposeRequest_Assignment) ProtoMessage() {}
 
 func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3457,7 +3710,7 @@ type ObserveBatch_RecordChange struct {
 
 func (x *ObserveBatch_RecordChange) Reset() {
 	*x = ObserveBatch_RecordChange{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3469,7 +3722,7 @@ func (x *ObserveBatch_RecordChange) String() string {
 func (*ObserveBatch_RecordChange) ProtoMessage() {}
 
 func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3825,7 +4078,33 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\vwith_config\x18\x05 \x01(\bR\n" +
 	"withConfig\"F\n" +
 	"\fHistoryReply\x126\n" +
-	"\arecords\x18\x01 \x03(\v2\x1c.pilothouse.engine.v1.RecordR\arecords2\xde\t\n" +
+	"\arecords\x18\x01 \x03(\v2\x1c.pilothouse.engine.v1.RecordR\arecords\"6\n" +
+	"\n" +
+	"HttpHeader\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xbf\x03\n" +
+	"\vHttpRequest\x12\x16\n" +
+	"\x06method\x18\x01 \x01(\tR\x06method\x12\x10\n" +
+	"\x03url\x18\x02 \x01(\tR\x03url\x12:\n" +
+	"\aheaders\x18\x03 \x03(\v2 .pilothouse.engine.v1.HttpHeaderR\aheaders\x12\x12\n" +
+	"\x04body\x18\x04 \x01(\fR\x04body\x12\x1d\n" +
+	"\n" +
+	"timeout_ms\x18\x05 \x01(\x03R\ttimeoutMs\x12&\n" +
+	"\x0fmax_reply_bytes\x18\x06 \x01(\x03R\rmaxReplyBytes\x12#\n" +
+	"\rmax_redirects\x18\a \x01(\x05R\fmaxRedirects\x12\x1b\n" +
+	"\tca_bundle\x18\b \x01(\fR\bcaBundle\x127\n" +
+	"\x18insecure_skip_tls_verify\x18\t \x01(\bR\x15insecureSkipTlsVerify\x12-\n" +
+	"\x12client_certificate\x18\n" +
+	" \x01(\fR\x11clientCertificate\x12\x1d\n" +
+	"\n" +
+	"client_key\x18\v \x01(\fR\tclientKey\x12&\n" +
+	"\x0ftls_server_name\x18\f \x01(\tR\rtlsServerName\"\x91\x01\n" +
+	"\tHttpReply\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\x05R\x06status\x12:\n" +
+	"\aheaders\x18\x02 \x03(\v2 .pilothouse.engine.v1.HttpHeaderR\aheaders\x12\x12\n" +
+	"\x04body\x18\x03 \x01(\fR\x04body\x12\x1c\n" +
+	"\ttruncated\x18\x04 \x01(\bR\ttruncated2\xaa\n" +
+	"\n" +
 	"\x06Engine\x12M\n" +
 	"\x05Hello\x12\".pilothouse.engine.v1.HelloRequest\x1a .pilothouse.engine.v1.HelloReply\x12S\n" +
 	"\aConnect\x12$.pilothouse.engine.v1.ConnectRequest\x1a\".pilothouse.engine.v1.ConnectReply\x12O\n" +
@@ -3841,7 +4120,8 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x06Render\x12#.pilothouse.engine.v1.RenderRequest\x1a!.pilothouse.engine.v1.RenderReply\x12I\n" +
 	"\x03Run\x12 .pilothouse.engine.v1.RunRequest\x1a\x1e.pilothouse.engine.v1.RunEvent0\x01\x12U\n" +
 	"\aObserve\x12$.pilothouse.engine.v1.ObserveRequest\x1a\".pilothouse.engine.v1.ObserveBatch0\x01\x12S\n" +
-	"\aHistory\x12$.pilothouse.engine.v1.HistoryRequest\x1a\".pilothouse.engine.v1.HistoryReplyB?Z=github.com/pilothouse-dev/pilothouse/engine/internal/enginev1b\x06proto3"
+	"\aHistory\x12$.pilothouse.engine.v1.HistoryRequest\x1a\".pilothouse.engine.v1.HistoryReply\x12J\n" +
+	"\x04Http\x12!.pilothouse.engine.v1.HttpRequest\x1a\x1f.pilothouse.engine.v1.HttpReplyB?Z=github.com/pilothouse-dev/pilothouse/engine/internal/enginev1b\x06proto3"
 
 var (
 	file_pilothouse_engine_v1_engine_proto_rawDescOnce sync.Once
@@ -3856,7 +4136,7 @@ func file_pilothouse_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_pilothouse_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(Fault_Kind)(0),                   // 0: pilothouse.engine.v1.Fault.Kind
 	(WatchBatch_Type)(0),              // 1: pilothouse.engine.v1.WatchBatch.Type
@@ -3902,19 +4182,22 @@ var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(*ObjectState)(nil),               // 41: pilothouse.engine.v1.ObjectState
 	(*HistoryRequest)(nil),            // 42: pilothouse.engine.v1.HistoryRequest
 	(*HistoryReply)(nil),              // 43: pilothouse.engine.v1.HistoryReply
-	(*WatchBatch_Change)(nil),         // 44: pilothouse.engine.v1.WatchBatch.Change
-	(*ComposeRequest_Document)(nil),   // 45: pilothouse.engine.v1.ComposeRequest.Document
-	(*ComposeRequest_Assignment)(nil), // 46: pilothouse.engine.v1.ComposeRequest.Assignment
-	nil,                               // 47: pilothouse.engine.v1.RunRequest.LabelsEntry
-	nil,                               // 48: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	(*ObserveBatch_RecordChange)(nil), // 49: pilothouse.engine.v1.ObserveBatch.RecordChange
+	(*HttpHeader)(nil),                // 44: pilothouse.engine.v1.HttpHeader
+	(*HttpRequest)(nil),               // 45: pilothouse.engine.v1.HttpRequest
+	(*HttpReply)(nil),                 // 46: pilothouse.engine.v1.HttpReply
+	(*WatchBatch_Change)(nil),         // 47: pilothouse.engine.v1.WatchBatch.Change
+	(*ComposeRequest_Document)(nil),   // 48: pilothouse.engine.v1.ComposeRequest.Document
+	(*ComposeRequest_Assignment)(nil), // 49: pilothouse.engine.v1.ComposeRequest.Assignment
+	nil,                               // 50: pilothouse.engine.v1.RunRequest.LabelsEntry
+	nil,                               // 51: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	(*ObserveBatch_RecordChange)(nil), // 52: pilothouse.engine.v1.ObserveBatch.RecordChange
 }
 var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	0,  // 0: pilothouse.engine.v1.Fault.kind:type_name -> pilothouse.engine.v1.Fault.Kind
 	11, // 1: pilothouse.engine.v1.ConnectRequest.impersonate:type_name -> pilothouse.engine.v1.Impersonation
 	10, // 2: pilothouse.engine.v1.ConnectRequest.identity:type_name -> pilothouse.engine.v1.Identity
 	13, // 3: pilothouse.engine.v1.WatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	44, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
+	47, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
 	6,  // 5: pilothouse.engine.v1.WatchBatch.fault:type_name -> pilothouse.engine.v1.Fault
 	13, // 6: pilothouse.engine.v1.GetRequest.resource:type_name -> pilothouse.engine.v1.Resource
 	13, // 7: pilothouse.engine.v1.ListRequest.resource:type_name -> pilothouse.engine.v1.Resource
@@ -3924,63 +4207,67 @@ var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	13, // 11: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
 	13, // 12: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
 	25, // 13: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	45, // 14: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	46, // 15: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
-	45, // 16: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	48, // 14: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	49, // 15: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
+	48, // 16: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
 	30, // 17: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
 	3,  // 18: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
-	47, // 19: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
-	48, // 20: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	50, // 19: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
+	51, // 20: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
 	35, // 21: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
 	36, // 22: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
 	4,  // 23: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
 	38, // 24: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
 	6,  // 25: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
 	30, // 26: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
-	49, // 27: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
+	52, // 27: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
 	40, // 28: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
 	6,  // 29: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
 	41, // 30: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
 	30, // 31: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
 	5,  // 32: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
 	38, // 33: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
-	1,  // 34: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
-	38, // 35: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
-	7,  // 36: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
-	9,  // 37: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
-	14, // 38: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
-	16, // 39: pilothouse.engine.v1.Engine.Get:input_type -> pilothouse.engine.v1.GetRequest
-	17, // 40: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
-	19, // 41: pilothouse.engine.v1.Engine.Create:input_type -> pilothouse.engine.v1.CreateRequest
-	20, // 42: pilothouse.engine.v1.Engine.Patch:input_type -> pilothouse.engine.v1.PatchRequest
-	21, // 43: pilothouse.engine.v1.Engine.Delete:input_type -> pilothouse.engine.v1.DeleteRequest
-	23, // 44: pilothouse.engine.v1.Engine.Review:input_type -> pilothouse.engine.v1.ReviewRequest
-	26, // 45: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
-	28, // 46: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
-	31, // 47: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
-	33, // 48: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
-	37, // 49: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
-	42, // 50: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
-	8,  // 51: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
-	12, // 52: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
-	15, // 53: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
-	24, // 54: pilothouse.engine.v1.Engine.Get:output_type -> pilothouse.engine.v1.ObjectReply
-	18, // 55: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
-	24, // 56: pilothouse.engine.v1.Engine.Create:output_type -> pilothouse.engine.v1.ObjectReply
-	24, // 57: pilothouse.engine.v1.Engine.Patch:output_type -> pilothouse.engine.v1.ObjectReply
-	22, // 58: pilothouse.engine.v1.Engine.Delete:output_type -> pilothouse.engine.v1.DeleteReply
-	24, // 59: pilothouse.engine.v1.Engine.Review:output_type -> pilothouse.engine.v1.ObjectReply
-	27, // 60: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
-	29, // 61: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
-	32, // 62: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
-	34, // 63: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
-	39, // 64: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
-	43, // 65: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
-	51, // [51:66] is the sub-list for method output_type
-	36, // [36:51] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	44, // 34: pilothouse.engine.v1.HttpRequest.headers:type_name -> pilothouse.engine.v1.HttpHeader
+	44, // 35: pilothouse.engine.v1.HttpReply.headers:type_name -> pilothouse.engine.v1.HttpHeader
+	1,  // 36: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
+	38, // 37: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
+	7,  // 38: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
+	9,  // 39: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
+	14, // 40: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
+	16, // 41: pilothouse.engine.v1.Engine.Get:input_type -> pilothouse.engine.v1.GetRequest
+	17, // 42: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
+	19, // 43: pilothouse.engine.v1.Engine.Create:input_type -> pilothouse.engine.v1.CreateRequest
+	20, // 44: pilothouse.engine.v1.Engine.Patch:input_type -> pilothouse.engine.v1.PatchRequest
+	21, // 45: pilothouse.engine.v1.Engine.Delete:input_type -> pilothouse.engine.v1.DeleteRequest
+	23, // 46: pilothouse.engine.v1.Engine.Review:input_type -> pilothouse.engine.v1.ReviewRequest
+	26, // 47: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
+	28, // 48: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
+	31, // 49: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
+	33, // 50: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
+	37, // 51: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
+	42, // 52: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
+	45, // 53: pilothouse.engine.v1.Engine.Http:input_type -> pilothouse.engine.v1.HttpRequest
+	8,  // 54: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
+	12, // 55: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
+	15, // 56: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
+	24, // 57: pilothouse.engine.v1.Engine.Get:output_type -> pilothouse.engine.v1.ObjectReply
+	18, // 58: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
+	24, // 59: pilothouse.engine.v1.Engine.Create:output_type -> pilothouse.engine.v1.ObjectReply
+	24, // 60: pilothouse.engine.v1.Engine.Patch:output_type -> pilothouse.engine.v1.ObjectReply
+	22, // 61: pilothouse.engine.v1.Engine.Delete:output_type -> pilothouse.engine.v1.DeleteReply
+	24, // 62: pilothouse.engine.v1.Engine.Review:output_type -> pilothouse.engine.v1.ObjectReply
+	27, // 63: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
+	29, // 64: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
+	32, // 65: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
+	34, // 66: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
+	39, // 67: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
+	43, // 68: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
+	46, // 69: pilothouse.engine.v1.Engine.Http:output_type -> pilothouse.engine.v1.HttpReply
+	54, // [54:70] is the sub-list for method output_type
+	38, // [38:54] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_pilothouse_engine_v1_engine_proto_init() }
@@ -4002,7 +4289,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pilothouse_engine_v1_engine_proto_rawDesc), len(file_pilothouse_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   44,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

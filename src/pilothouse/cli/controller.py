@@ -32,6 +32,14 @@ import click
     type=click.IntRange(1, 1000),
     help="How many Helm actions may work at the same time; those that only wait do not count.",
 )
+@click.option(
+    "--egress-allow",
+    multiple=True,
+    metavar="HOST:PORT",
+    envvar="PILOTHOUSE_EGRESS_ALLOW",
+    help="Let users' addresses (charts, kubeconfigs) lead to this host and port, although it is on "
+    "loopback or the API server; HOST:* for any port. May be repeated.",
+)
 @click.option("--verbose", is_flag=True, help="Log more.")
 def controller(
     *,
@@ -41,6 +49,7 @@ def controller(
     archive: Path | None,
     workers: int,
     actions_at_once: int,
+    egress_allow: tuple[str, ...],
     verbose: bool,
 ) -> None:
     """Run the controller in the foreground until SIGTERM or Ctrl-C."""
@@ -57,6 +66,7 @@ def controller(
         namespace=namespace or own_namespace(),
         workers=workers,
         actions_at_once=actions_at_once,
+        egress_allow=egress_allow,
     )
 
     async def run() -> None:
