@@ -9,9 +9,9 @@ import (
 type class int
 
 const (
-	ordinary class = iota
-	loopback       // refused unless allowed
-	forbidden      // refused whatever the operator allows
+	ordinary  class = iota
+	loopback        // refused unless allowed
+	forbidden       // refused whatever the operator allows
 )
 
 // forbiddenRanges lead to the machine's own network segment, to everybody, or to nobody.
@@ -27,14 +27,14 @@ var forbiddenRanges = prefixes(
 
 // metadataServices are those outside the link-local ranges.
 var metadataServices = addresses(
-	"100.100.100.200", // Alibaba Cloud
-	"168.63.129.16",   // Azure's host agent
-	"192.0.0.192",     // Oracle Cloud, classic
-	"fd00:ec2::254",   // AWS instances
-	"fd00:ec2::23",    // AWS pod identities
-	"fd00:ec2::253",   // AWS resolver
-	"fd20:ce::254",    // Google Cloud
-	"fd00:42::42",     // Scaleway
+	"100.100.100.200",     // Alibaba Cloud
+	"168.63.129.16",       // Azure's host agent
+	"192.0.0.192",         // Oracle Cloud, classic
+	"fd00:ec2::254",       // AWS instances
+	"fd00:ec2::23",        // AWS pod identities
+	"fd00:ec2::253",       // AWS resolver
+	"fd20:ce::254",        // Google Cloud
+	"fd00:42::42",         // Scaleway
 	"fd00:a9fe:a9fe::254", // OpenStack-like clouds
 )
 
