@@ -54,7 +54,7 @@ def credentials_of(kubeconfig: Path | None, context: str) -> Credentials:
 async def run_controller(settings: ControllerSettings, stop: asyncio.Event) -> None:
     """Run the controller until `stop`."""
     at = credentials_of(settings.kubeconfig, settings.context)
-    process = EngineProcess(locate(), settings.cache / "engine", egress_allow=settings.egress_allow)
+    process = EngineProcess(locate(), settings.cache / "engine", settings.engine_flags())
     async with SqliteArchive(settings.archive) as archive, process.running():
         engine = EngineClient(process)
         await crds.install(engine, at)

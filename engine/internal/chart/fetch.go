@@ -18,6 +18,7 @@ import (
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/getterplugin"
 )
 
 // clients are HTTP clients by TLS settings, so that connections are reused between releases of one source.
@@ -94,6 +95,11 @@ func redirect(next *http.Request, via []*http.Request) error {
 
 // get fetches one URL; etag makes it conditional, and a nil body with no error means "not changed".
 func (s *Store) get(ctx context.Context, source *enginev1.ChartSource, target *url.URL, etag string, limit int64) ([]byte, string, error) {
+	if s.options.Plugins.Provides(target.Scheme) {
+		user, password := credentials(source, target)
+		body, err := s.options.Plugins.Get(ctx, target, getterplugin.Credentials{Username: user, Password: password}, limit)
+		return body, "", err
+	}
 	client, err := s.http.of(source)
 	if err != nil {
 		return nil, "", err

@@ -121,7 +121,7 @@ func (s *Store) packed(ctx context.Context, source *enginev1.ChartSource, key st
 		return packed, "", err
 	}
 	target, err := url.Parse(source.GetUrl())
-	if err != nil || target.Host == "" || (target.Scheme != "http" && target.Scheme != "https") {
+	if err != nil || target.Host == "" || (target.Scheme != "http" && target.Scheme != "https" && !s.options.Plugins.Provides(target.Scheme)) {
 		return nil, "", invalid("%q is not the URL of a chart", shown(source.GetUrl()))
 	}
 	etag := ""

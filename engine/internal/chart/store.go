@@ -21,6 +21,7 @@ import (
 	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/getterplugin"
 )
 
 // Options say where charts are kept and how much of them.
@@ -33,6 +34,7 @@ type Options struct {
 	// environment's. Both are the egress guard's, outside tests.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 	Proxy       egress.ProxyFunc
+	Plugins     *getterplugin.Plugins // for the schemes an operator adds; nil: none
 }
 
 // Info is what a chart says about itself, with the digest of its packed bytes.

@@ -40,6 +40,18 @@ import click
     help="Let users' addresses (charts, kubeconfigs) lead to this host and port, although it is on "
     "loopback or the API server; HOST:* for any port. May be repeated.",
 )
+@click.option(
+    "--getter-plugins",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="Directory with Helm getter plugins, to fetch charts from other URL schemes.",
+)
+@click.option(
+    "--getter-plugin-scheme",
+    "getter_plugin_schemes",
+    multiple=True,
+    metavar="SCHEME",
+    help="URL scheme that getter plugins may be used for, such as s3. May be repeated.",
+)
 @click.option("--verbose", is_flag=True, help="Log more.")
 def controller(
     *,
@@ -50,6 +62,8 @@ def controller(
     workers: int,
     actions_at_once: int,
     egress_allow: tuple[str, ...],
+    getter_plugins: Path | None,
+    getter_plugin_schemes: tuple[str, ...],
     verbose: bool,
 ) -> None:
     """Run the controller in the foreground until SIGTERM or Ctrl-C."""
@@ -67,6 +81,8 @@ def controller(
         workers=workers,
         actions_at_once=actions_at_once,
         egress_allow=egress_allow,
+        getter_plugins=getter_plugins,
+        getter_plugin_schemes=getter_plugin_schemes,
     )
 
     async def run() -> None:

@@ -74,12 +74,9 @@ def _report(line: str) -> None:
 class EngineProcess:
     """Keeps exactly one engine alive while `running` is entered."""
 
-    def __init__(self, binary: Path, cache_dir: Path, *, egress_allow: Sequence[str] = ()) -> None:
+    def __init__(self, binary: Path, cache_dir: Path, flags: Sequence[str] = ()) -> None:
         self._binary = binary
-        self._arguments = [
-            *("--cache-dir", str(cache_dir)),
-            *(f"--egress-allow={entry}" for entry in egress_allow),
-        ]
+        self._arguments = ["--cache-dir", str(cache_dir), *flags]
         self._current: asyncio.Future[Incarnation] | None = None
         self._count = 0
         self._came_up = False

@@ -74,14 +74,14 @@ async def test_loopback_is_for_those_the_operator_allows(served: str, tmp_path: 
     async with process.running():
         with pytest.raises(InvalidInput, match=f"allow it with --egress-allow {place}"):
             await EngineClient(process).http(HttpAsk(served, "POST"))
-    process = EngineProcess(locate(), tmp_path, egress_allow=[place])
+    process = EngineProcess(locate(), tmp_path, [f"--egress-allow={place}"])
     async with process.running():
         answer = await EngineClient(process).http(HttpAsk(served, "POST", body=b"in"))
         assert answer.body == b"in"
 
 
 async def test_an_entry_that_is_none_is_named(tmp_path: Path) -> None:
-    process = EngineProcess(locate(), tmp_path, egress_allow=["10.0.0.0/8"])
+    process = EngineProcess(locate(), tmp_path, ["--egress-allow=10.0.0.0/8"])
     async with process.running():
         with pytest.raises(PilothouseError, match=r"exact host:port.*10\.0\.0\.0/8"):
             await process.current()
