@@ -30,7 +30,9 @@ const (
 	keepAlive   = 30 * time.Second
 	// lookupLife is how long the addresses of a protected name are believed.
 	lookupLife    = time.Minute
-	lookupTimeout = 5 * time.Second
+	lookupTimeout = 3 * time.Second
+	// lookupRest is how long a name that cannot be resolved is not asked for again.
+	lookupRest = 10 * time.Second
 )
 
 // Policy is what the operator says.
@@ -224,15 +226,16 @@ func (g *Guard) addressesOf(ctx context.Context, server endpoint) []netip.Addr {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	found, err := g.resolver.LookupNetIP(ctx, "ip", server.host)
+	life := lookupLife
 	if err != nil {
-		return known.addresses
+		found, life = known.addresses, lookupRest
 	}
 	for i := range found {
 		found[i] = found[i].Unmap()
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	g.protected[server] = &lookup{addresses: found, until: time.Now().Add(lookupLife)}
+	g.protected[server] = &lookup{addresses: found, until: time.Now().Add(life)}
 	return found
 }
 

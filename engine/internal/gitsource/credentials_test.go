@@ -2,11 +2,13 @@ package gitsource
 
 import (
 	"context"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
@@ -77,6 +79,16 @@ func TestSSHCredentials(t *testing.T) {
 			_, err := fetch(t, bad)
 			wantFault(t, err, row.kind, row.parts...)
 		})
+	}
+	for given, part := range map[string]string{"": "has a passphrase", "wrong": "fit its passphrase", password: ""} {
+		locked := good
+		locked.Credentials.PrivateKey, locked.Credentials.Passphrase = lock(t, server.client), given
+		_, err := fetch(t, locked)
+		if part == "" && err != nil {
+			t.Fatal(err)
+		} else if part != "" {
+			wantFault(t, err, enginev1.Fault_CHART_INVALID, part)
+		}
 	}
 	hashed := good
 	hashed.Credentials.KnownHosts = []byte(knownhosts.HashHostname(knownhosts.Normalize(server.address)) + " " +
@@ -159,4 +171,18 @@ func TestBothProtocolsAreGuarded(t *testing.T) {
 		_, err := New(guard, t.TempDir(), Limits{}).Fetch(context.Background(), Request{URL: url, Credentials: credentials})
 		wantFault(t, err, enginev1.Fault_INVALID, "is refused")
 	}
+}
+
+// lock puts a passphrase on a key.
+func lock(t *testing.T, key []byte) []byte {
+	t.Helper()
+	parsed, err := ssh.ParseRawPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(parsed, "", []byte(password))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(block)
 }

@@ -26,6 +26,7 @@ type httpWire struct {
 	base        *url.URL
 	place       string
 	credentials Credentials
+	basic       bool
 }
 
 func (f *Fetcher) newHTTP(at address, request Request) (wire, error) {
@@ -40,7 +41,9 @@ func (f *Fetcher) newHTTP(at address, request Request) (wire, error) {
 	transport := f.guard.Transport(settings)
 	made := &httpWire{
 		transport: transport, place: at.shown(), credentials: credentials,
-		base: &url.URL{Scheme: at.scheme, Host: at.hostPort(), Path: strings.TrimRight(at.path, "/")},
+		// A user in the URL alone is a habit, not a credential.
+		basic: credentials.Password != "" || request.Credentials.Username != "",
+		base:  &url.URL{Scheme: at.scheme, Host: at.hostPort(), Path: strings.TrimRight(at.path, "/")},
 	}
 	made.client = &http.Client{Transport: transport, CheckRedirect: made.redirect}
 	return made, nil
@@ -101,7 +104,7 @@ func (w *httpWire) send(ctx context.Context, method string, target *url.URL, bod
 	switch {
 	case w.credentials.Bearer != "":
 		request.Header.Set("Authorization", "Bearer "+w.credentials.Bearer)
-	case w.credentials.Password != "":
+	case w.basic:
 		// Servers that take a token as the password ask for any user, but for one.
 		request.SetBasicAuth(orElse(w.credentials.Username, "git"), w.credentials.Password)
 	}
@@ -121,7 +124,7 @@ func (w *httpWire) status(code int) error {
 	case http.StatusOK:
 		return nil
 	case http.StatusUnauthorized, http.StatusForbidden:
-		if w.credentials.Bearer == "" && w.credentials.Password == "" {
+		if w.credentials.Bearer == "" && !w.basic {
 			return fault.New(enginev1.Fault_CHART_UNAVAILABLE, "%s wants credentials, and none were given (HTTP %d)", w.place, code)
 		}
 		return fault.New(enginev1.Fault_CHART_UNAVAILABLE, "%s refused the credentials (HTTP %d)", w.place, code)

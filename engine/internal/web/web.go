@@ -103,7 +103,8 @@ func newRequest(ctx context.Context, ask *enginev1.HttpRequest) (*http.Request, 
 	return request, nil
 }
 
-// redirects follows up to so many, and takes every header of the caller's off what leaves the first host.
+// redirects follows up to so many, and takes every header of the caller's off what leaves the first host. A body does
+// not leave it at all.
 func redirects(most int) func(*http.Request, []*http.Request) error {
 	return func(next *http.Request, via []*http.Request) error {
 		if len(via) > min(most, mostRedirects) {
@@ -111,6 +112,9 @@ func redirects(most int) func(*http.Request, []*http.Request) error {
 		}
 		first := via[0].URL
 		if next.URL.Scheme != first.Scheme || next.URL.Host != first.Host {
+			if next.Method != http.MethodGet && next.Method != http.MethodHead {
+				return http.ErrUseLastResponse
+			}
 			next.Header = http.Header{"User-Agent": via[0].Header["User-Agent"]}
 		}
 		return nil

@@ -39,6 +39,9 @@ func echo(t *testing.T, other string) http.Handler {
 	mux.HandleFunc("/elsewhere", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other+"/echo", http.StatusFound)
 	})
+	mux.HandleFunc("/forward", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other+"/echo", http.StatusTemporaryRedirect)
+	})
 	mux.HandleFunc("/slow", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
 	mux.HandleFunc("/metadata", func(w http.ResponseWriter, r *http.Request) {
@@ -92,6 +95,10 @@ func TestRedirects(t *testing.T) {
 	reply, err = send(t, &enginev1.HttpRequest{Url: server.URL + "/elsewhere", Headers: token(), MaxRedirects: 1})
 	if err != nil || reply.GetStatus() != http.StatusAccepted || header(reply, "Seen") != "" {
 		t.Fatalf("another host must not see the headers: %v, %v", reply, err)
+	}
+	reply, err = send(t, &enginev1.HttpRequest{Method: "POST", Url: server.URL + "/forward", Body: []byte(secret), MaxRedirects: 1})
+	if err != nil || reply.GetStatus() != http.StatusTemporaryRedirect {
+		t.Fatalf("another host must not see the body: %v, %v", reply, err)
 	}
 	reply, err = send(t, &enginev1.HttpRequest{Url: server.URL + "/loop", MaxRedirects: 3})
 	if err != nil || reply.GetStatus() != http.StatusFound {
