@@ -49,9 +49,7 @@ func Provenance(where, filename string, packed, prov []byte, keyrings [][]byte) 
 		return Signer{}, invalid("the provenance file of %s has no PGP signature", where)
 	}
 	if filename == "" {
-		if filename = nameByDigest(block.Plaintext, packed); filename == "" {
-			filename = "the chart" // of which there is no digest: Helm's check says so, after that of the signature
-		}
+		filename = nameFor(block.Plaintext, packed)
 	}
 	checked, err := (&provenance.Signatory{KeyRing: ring}).Verify(packed, prov, filename)
 	if err != nil {
@@ -83,20 +81,25 @@ func explain(where, filename string, packed, prov []byte, ring openpgp.EntityLis
 	if want, ok := sums.Files[filename]; ok {
 		return invalid("%s is not the chart that was signed: expected %s, got %s", where, want, digestOf(packed))
 	}
-	return invalid("the provenance file of %s is not about this chart (%s, %s): it names %s",
-		where, filename, digestOf(packed), strings.Join(slices.Sorted(maps.Keys(sums.Files)), ", "))
+	return invalid("the provenance file of %s is not about this chart (%s): it names %s",
+		where, strings.TrimSpace(filename+" "+digestOf(packed)), strings.Join(slices.Sorted(maps.Keys(sums.Files)), ", "))
 }
 
-// nameByDigest finds the name that a provenance file gives to exactly these bytes.
-func nameByDigest(plaintext, packed []byte) string {
+// nameFor finds the name that a provenance file gives to exactly these bytes, or else the only name it has: Helm's own
+// check, which comes after that of the signature, then finds the difference.
+func nameFor(plaintext, packed []byte) string {
 	sums := &provenance.SumCollection{}
 	if provenance.ParseMessageBlock(plaintext, nil, sums) != nil {
 		return ""
 	}
-	for _, name := range slices.Sorted(maps.Keys(sums.Files)) {
+	named := slices.Sorted(maps.Keys(sums.Files))
+	for _, name := range named {
 		if sums.Files[name] == digestOf(packed) {
 			return name
 		}
+	}
+	if len(named) == 1 {
+		return named[0]
 	}
 	return ""
 }
