@@ -58,7 +58,7 @@ def credentials_of(kubeconfig: Path | None, context: str) -> Credentials:
 async def run_controller(settings: ControllerSettings, stop: asyncio.Event, say: Say) -> None:
     """Run the controller until `stop`; `say` is how it tells what it would do when it may not act."""
     at = credentials_of(settings.kubeconfig, settings.context)
-    process = EngineProcess(locate(), settings.cache / "engine")
+    process = EngineProcess(locate(), settings.cache / "engine", settings.engine_flags())
     async with SqliteArchive(settings.archive) as archive, process.running():
         engine = EngineClient(process)
         hands_off = await _why_hands_off(settings, engine, at)

@@ -40,6 +40,35 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True)
+class HttpAsk:
+    """One request to an address that a user gave; the egress guard stands before it."""
+
+    url: str = field(repr=False)
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    body: bytes = field(default=b"", repr=False)
+    timeout: timedelta = timedelta(seconds=10)
+    # More of the answer is not read.
+    reply_bytes: int = 1024 * 1024
+    redirects: int = 0
+    ca_bundle: bytes = b""
+    insecure_skip_tls_verify: bool = False
+    client_certificate: bytes = field(default=b"", repr=False)
+    client_key: bytes = field(default=b"", repr=False)
+    tls_server_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """What a server said, whatever its status; names of headers are in lower case."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class WatchBatch:
     """Some changes; the snapshot comes first and `synced` ends it."""
 

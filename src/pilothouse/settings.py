@@ -55,3 +55,17 @@ class ControllerSettings:
     take_over: bool = False
     # What Ready means where a Release does not say: Objects or Helm.
     readiness: str = "Objects"
+    # host:port on loopback or of the API server that users' addresses may lead to.
+    egress_allow: tuple[str, ...] = ()
+    # Helm getter plugins, and the URL schemes they may be used for.
+    getter_plugins: Path | None = None
+    getter_plugin_schemes: tuple[str, ...] = ()
+
+    def engine_flags(self) -> tuple[str, ...]:
+        """Return what the engine is told about these settings."""
+        plugins = (f"--getter-plugins={self.getter_plugins}",) if self.getter_plugins else ()
+        return (
+            *(f"--egress-allow={entry}" for entry in self.egress_allow),
+            *plugins,
+            *(f"--getter-plugin-scheme={scheme}" for scheme in self.getter_plugin_schemes),
+        )

@@ -85,6 +85,8 @@ class ControllerProcess:
             *(sys.executable, "-m", "pilothouse", "controller", "--verbose"),
             *("--kubeconfig", str(self.hub.kubeconfig)),
             *("--archive", str(self.directory / "archive.db")),
+            # Clusters and charts of these stories are on ports of this one address.
+            *("--egress-allow", "127.0.0.1:*"),
             *self.options,
         ]
         with self.log.open("ab") as log:

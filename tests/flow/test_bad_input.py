@@ -3,6 +3,7 @@
 import json
 import socket
 
+import pytest
 from stage import Stage, conditions, eventually, history
 
 
@@ -152,3 +153,31 @@ def test_a_bad_field_is_named(stage: Stage, hub, namespace) -> None:
     assert "crossplane.io/poll-interval" in stage.refused("bad-field", "InvalidInput")
     hub.kubectl("annotate", "release", "bad-field", "crossplane.io/poll-interval-")
     stage.wait("bad-field", "Ready")
+
+
+@pytest.mark.parametrize(
+    ("name", "repository", "said"),
+    [
+        ("metadata", "http://169.254.169.254/charts", "169.254.169.254:80 is refused"),
+        ("registry", "oci://169.254.169.254/charts", "169.254.169.254:443 is refused"),
+        ("loopback", "http://127.0.0.2:9/charts", "allow it with --egress-allow 127.0.0.2:9"),
+    ],
+)
+def test_a_repository_where_users_may_not_go(
+    stage: Stage, namespace, name: str, repository: str, said: str
+) -> None:
+    stage.release(f"no-{name}", "hello", namespace, repository=repository)
+    message = stage.refused(f"no-{name}", "InvalidInput")
+    assert said in message
+    assert_told(stage, f"no-{name}", message)
+
+
+def test_a_cluster_where_users_may_not_go(stage: Stage, namespace, edge) -> None:
+    text = edge.kubeconfig.read_text().replace(edge.server, "https://169.254.169.254")
+    stage.config("metadata", text.encode())
+    stage.release("no-cluster", "hello", namespace, config="metadata")
+    message = stage.refused("no-cluster", "InvalidInput")
+    assert "169.254.169.254:443 is refused" in message
+    stage.config("metadata", edge.kubeconfig.read_bytes())
+    stage.wait("no-cluster", "Ready")
+    stage.delete("no-cluster")

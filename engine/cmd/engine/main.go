@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -22,7 +24,9 @@ import (
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/chart"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/getterplugin"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/helm"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/observe"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/server"
@@ -38,23 +42,53 @@ const (
 // version is set by the build.
 var version = "dev"
 
+// settings are what the operator may set.
+type settings struct {
+	socket   string
+	cacheDir string
+	allow    []string
+	plugins  getterplugin.Options
+}
+
 func main() {
-	socket := flag.String("socket", "", "path of the Unix socket to serve on, in a private directory")
-	cacheDir := flag.String("cache-dir", "", "directory for what is worth keeping between runs; empty: beside the socket")
+	if len(os.Args) == 2 && os.Args[1] == getterplugin.Argument {
+		exit(getterplugin.Child(os.Stdin, os.Stdout))
+		return
+	}
+	var set settings
+	flag.StringVar(&set.socket, "socket", "", "path of the Unix socket to serve on, in a private directory")
+	flag.StringVar(&set.cacheDir, "cache-dir", "", "directory for what is worth keeping between runs; empty: beside the socket")
+	repeated("egress-allow", &set.allow, "host:port on loopback or of the API server that users may have the engine connect to; host:* for any port")
+	flag.StringVar(&set.plugins.Dir, "getter-plugins", "", "directory with Helm getter plugins; empty: none")
+	repeated("getter-plugin-scheme", &set.plugins.Schemes, "URL scheme that getter plugins may be used for")
 	showVersion := flag.Bool("version", false, "print the version and exit")
 	flag.Parse()
 	if *showVersion {
 		fmt.Println(version)
 		return
 	}
-	if err := run(*socket, *cacheDir); err != nil {
+	exit(run(set))
+}
+
+func exit(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "engine:", err)
 		os.Exit(1)
 	}
 }
 
-func run(socket, cacheDir string) error {
+// repeated is a flag that may be given several times.
+func repeated(name string, into *[]string, usage string) {
+	flag.Func(name, usage+"; may be repeated", func(value string) error { *into = append(*into, value); return nil })
+}
+
+func run(set settings) error {
 	setUp()
+	socket := set.socket
+	guard, err := newGuard(set.allow)
+	if err != nil {
+		return err
+	}
 	listener, err := listen(socket)
 	if err != nil {
 		return err
@@ -63,7 +97,7 @@ func run(socket, cacheDir string) error {
 	if err != nil {
 		return err
 	}
-	engine, err := newServer(socket, cacheDir)
+	engine, err := newServer(set, guard)
 	if err != nil {
 		return err
 	}
@@ -90,20 +124,40 @@ func run(socket, cacheDir string) error {
 	return err
 }
 
+// newGuard keeps users away from the API server of the pod's own cluster too, whichever the management cluster is.
+func newGuard(allow []string) (*egress.Guard, error) {
+	policy := egress.Policy{Allow: allow}
+	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	if host != "" && port != "" {
+		policy.APIServers = append(policy.APIServers, net.JoinHostPort(host, port))
+	}
+	return egress.New(policy)
+}
+
 // newServer puts the engine together. What needs a directory has one: without --cache-dir it is the socket's,
 // and nothing in it outlives this run's.
-func newServer(socket, cacheDir string) (*server.Server, error) {
+func newServer(set settings, guard *egress.Guard) (*server.Server, error) {
 	clusters := cluster.NewRegistry()
+	clusters.Guard = guard
+	cacheDir := set.cacheDir
 	if cacheDir == "" {
-		cacheDir = filepath.Join(filepath.Dir(socket), "cache")
+		cacheDir = filepath.Join(filepath.Dir(set.socket), "cache")
+	}
+	if _, err := getterplugin.New(set.plugins); err != nil {
+		return nil, err
 	}
 	clusters.CacheDir = filepath.Join(cacheDir, "inventories")
-	charts, err := chart.New(chart.Options{Dir: filepath.Join(cacheDir, "charts")})
+	charts, err := chart.New(chart.Options{
+		Dir:         filepath.Join(cacheDir, "charts"),
+		DialContext: guard.DialContext,
+		Proxy:       guard.Proxy(http.ProxyFromEnvironment),
+	})
 	if err != nil {
 		return nil, err
 	}
 	return &server.Server{
 		Clusters: clusters, Observers: observe.NewHub(), Charts: charts, Helm: helm.NewRunner(charts), Version: version,
+		Guard: guard,
 	}, nil
 }
 

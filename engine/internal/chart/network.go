@@ -44,6 +44,13 @@ func (n *Network) Dial(ctx context.Context, network, address string) (net.Conn, 
 	return dialer.DialContext(ctx, network, address)
 }
 
+func (n *Network) proxy(request *http.Request) (*url.URL, error) {
+	if n.options.Proxy != nil {
+		return n.options.Proxy(request)
+	}
+	return http.ProxyFromEnvironment(request)
+}
+
 // Client returns an HTTP client for one request's source.
 func (n *Network) Client(source *enginev1.ChartSource) (*http.Client, error) {
 	abroad, err := n.transport(source, false)
@@ -82,7 +89,7 @@ func (n *Network) transport(source *enginev1.ChartSource, certified bool) (*http
 		return nil, err
 	}
 	made := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
+		Proxy:                 n.proxy,
 		DialContext:           n.Dial,
 		TLSClientConfig:       settings,
 		TLSHandshakeTimeout:   10 * time.Second,

@@ -18,6 +18,7 @@ import (
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 
+	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 )
@@ -29,8 +30,10 @@ type Options struct {
 	DiskBytes   int64         // bound of packed charts kept on disk; 0: 1 GiB
 	Timeout     time.Duration // of getting one chart, however slowly it drips; 0: 2 min
 	Idle        time.Duration // how long a source may send nothing at all; 0: 20 s
-	// DialContext opens connections to sources; nil: an ordinary dialer. The place for an egress guard.
+	// DialContext opens connections to sources; nil: an ordinary dialer. Proxy chooses their proxy; nil: the
+	// environment's. Both are the egress guard's, outside tests.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
+	Proxy       egress.ProxyFunc
 	// Verify is asked about every chart before it can be used; nil: nothing is.
 	Verify Verify
 }

@@ -30,6 +30,9 @@ func (r *Registry) newConnection(request *enginev1.ConnectRequest) (*connection,
 	if err := r.identify(config, found, request); err != nil {
 		return nil, err
 	}
+	if err := r.guard(config, request); err != nil {
+		return nil, err
+	}
 	config.QPS = -1
 	config.UserAgent = request.GetUserAgent()
 	if config.UserAgent == "" {

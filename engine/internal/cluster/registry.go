@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 )
@@ -27,6 +28,8 @@ type Registry struct {
 	CacheDir string
 	// TokenClient asks for the tokens of cloud identities; nil is the usual one. Tests answer for the clouds with it.
 	TokenClient *http.Client
+	// Guard stands before every server that an untrusted kubeconfig names; nil lets everything pass, for tests.
+	Guard *egress.Guard
 
 	key         []byte // of the handles' digest: a handle in a log must not help to guess a password
 	mu          sync.Mutex

@@ -41,6 +41,7 @@ const (
 	Engine_Observe_FullMethodName          = "/pilothouse.engine.v1.Engine/Observe"
 	Engine_CheckExpressions_FullMethodName = "/pilothouse.engine.v1.Engine/CheckExpressions"
 	Engine_History_FullMethodName          = "/pilothouse.engine.v1.Engine/History"
+	Engine_Http_FullMethodName             = "/pilothouse.engine.v1.Engine/Http"
 )
 
 // EngineClient is the client API for Engine service.
@@ -61,6 +62,8 @@ type EngineClient interface {
 	Observe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ObserveRequest, ObserveBatch], error)
 	CheckExpressions(ctx context.Context, in *CheckExpressionsRequest, opts ...grpc.CallOption) (*CheckExpressionsReply, error)
 	History(ctx context.Context, in *HistoryRequest, opts ...grpc.CallOption) (*HistoryReply, error)
+	// One request to an address that a user gave (webhooks, identity providers), through the egress guard.
+	Http(ctx context.Context, in *HttpRequest, opts ...grpc.CallOption) (*HttpReply, error)
 }
 
 type engineClient struct {
@@ -221,6 +224,16 @@ func (c *engineClient) History(ctx context.Context, in *HistoryRequest, opts ...
 	return out, nil
 }
 
+func (c *engineClient) Http(ctx context.Context, in *HttpRequest, opts ...grpc.CallOption) (*HttpReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HttpReply)
+	err := c.cc.Invoke(ctx, Engine_Http_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // EngineServer is the server API for Engine service.
 // All implementations must embed UnimplementedEngineServer
 // for forward compatibility.
@@ -239,6 +252,8 @@ type EngineServer interface {
 	Observe(grpc.BidiStreamingServer[ObserveRequest, ObserveBatch]) error
 	CheckExpressions(context.Context, *CheckExpressionsRequest) (*CheckExpressionsReply, error)
 	History(context.Context, *HistoryRequest) (*HistoryReply, error)
+	// One request to an address that a user gave (webhooks, identity providers), through the egress guard.
+	Http(context.Context, *HttpRequest) (*HttpReply, error)
 	mustEmbedUnimplementedEngineServer()
 }
 
@@ -284,6 +299,9 @@ func (UnimplementedEngineServer) CheckExpressions(context.Context, *CheckExpress
 }
 func (UnimplementedEngineServer) History(context.Context, *HistoryRequest) (*HistoryReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method History not implemented")
+}
+func (UnimplementedEngineServer) Http(context.Context, *HttpRequest) (*HttpReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Http not implemented")
 }
 func (UnimplementedEngineServer) mustEmbedUnimplementedEngineServer() {}
 func (UnimplementedEngineServer) testEmbeddedByValue()                {}
@@ -490,6 +508,24 @@ func _Engine_History_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Engine_Http_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(HttpRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EngineServer).Http(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Engine_Http_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EngineServer).Http(ctx, req.(*HttpRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Engine_ServiceDesc is the grpc.ServiceDesc for Engine service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -528,6 +564,10 @@ var Engine_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "History",
 			Handler:    _Engine_History_Handler,
+		},
+		{
+			MethodName: "Http",
+			Handler:    _Engine_Http_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/chart"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/helm"
@@ -29,6 +30,7 @@ type Server struct {
 	Charts    *chart.Store
 	Helm      *helm.Runner
 	Version   string
+	Guard     *egress.Guard // of the Http verb; what Clusters and Charts have is theirs
 }
 
 // target finds what an object verb is about.

@@ -23,11 +23,12 @@ _GO_DURATION = r"^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"
 _CHART_IS_NAMED = Rule(
     "self.managementPolicies.all(p, p == 'Observe')"
     " || (has(self.forProvider.chart.url) && self.forProvider.chart.url != '')"
+    " || (has(self.forProvider.chart.inline) && self.forProvider.chart.inline != '')"
     " || (has(self.forProvider.chart.name) && self.forProvider.chart.name.contains('://'))"
     " || (has(self.forProvider.chart.repository) && self.forProvider.chart.repository != ''"
     " && (self.forProvider.chart.repository.startsWith('oci://')"
     " || (has(self.forProvider.chart.name) && self.forProvider.chart.name != '')))",
-    "spec.forProvider.chart: give repository and name, or url",
+    "spec.forProvider.chart: give repository and name, or url, or inline",
 )
 
 

@@ -66,6 +66,26 @@ import click
     is_flag=True,
     help="Make the CRDs of another controller ours, and act. Stop that controller first.",
 )
+@click.option(
+    "--egress-allow",
+    multiple=True,
+    metavar="HOST:PORT",
+    envvar="PILOTHOUSE_EGRESS_ALLOW",
+    help="Let users' addresses (charts, kubeconfigs) lead to this host and port, although it is on "
+    "loopback or the API server; HOST:* for any port. May be repeated.",
+)
+@click.option(
+    "--getter-plugins",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="Directory with Helm getter plugins, to fetch charts from other URL schemes.",
+)
+@click.option(
+    "--getter-plugin-scheme",
+    "getter_plugin_schemes",
+    multiple=True,
+    metavar="SCHEME",
+    help="URL scheme that getter plugins may be used for, such as s3. May be repeated.",
+)
 @click.option("--verbose", is_flag=True, help="Log more.")
 def controller(
     *,
@@ -81,6 +101,9 @@ def controller(
     observe_only: bool,
     take_over: bool,
     readiness: str | None,
+    egress_allow: tuple[str, ...],
+    getter_plugins: Path | None,
+    getter_plugin_schemes: tuple[str, ...],
     verbose: bool,
 ) -> None:
     """Run the controller in the foreground until SIGTERM or Ctrl-C."""
@@ -104,6 +127,9 @@ def controller(
         observe_only=observe_only,
         take_over=take_over,
         readiness=(readiness or ("helm" if compat else "objects")).capitalize(),
+        egress_allow=egress_allow,
+        getter_plugins=getter_plugins,
+        getter_plugin_schemes=getter_plugin_schemes,
     )
 
     async def run() -> None:

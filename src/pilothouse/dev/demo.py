@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pilothouse.dev import charts
 from pilothouse.dev.binaries import find_helm4, find_kube_binaries
@@ -92,6 +93,9 @@ async def _controller(demo: Demo) -> AsyncIterator[asyncio.subprocess.Process]:
             *(sys.executable, "-m", "pilothouse", "controller"),
             *("--kubeconfig", str(demo.hub.kubeconfig)),
             *("--archive", str(demo.log.with_name("archive.db"))),
+            # The repository and the other cluster are on loopback, which users may not reach otherwise.
+            *("--egress-allow", urlsplit(demo.repository.url).netloc),
+            *("--egress-allow", urlsplit(demo.edge.server).netloc),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=log,
             stderr=log,

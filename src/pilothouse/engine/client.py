@@ -28,6 +28,8 @@ from pilothouse.ports import (
     Composed,
     Credentials,
     Document,
+    HttpAnswer,
+    HttpAsk,
     Order,
     Progress,
     ResolvedChart,
@@ -193,6 +195,11 @@ class EngineClient:
         found = reply.records[-1]
         values = msgspec.json.decode(found.config) if found.config else {}
         return Decoded(found.revision, found.chart_name, found.chart_version, values or {})
+
+    async def http(self, ask: HttpAsk) -> HttpAnswer:
+        """Send one request to a user's address; any status is an answer."""
+        reply = await self._unary("Http", codec.http_request(ask), pb.HttpReply)
+        return codec.http_answer(reply)
 
     async def watch(
         self, at: Credentials, kind: AnyKind, *, field_selector: str = "", metadata: bool = False

@@ -18,6 +18,8 @@ from pilothouse.engine.v1 import engine_pb2 as pb
 from pilothouse.faults import FaultKind
 from pilothouse.ports import (
     Credentials,
+    HttpAnswer,
+    HttpAsk,
     NamespaceSight,
     ObjectsChange,
     Order,
@@ -264,3 +266,27 @@ def run_event(event: pb.RunEvent) -> Progress | Outcome:
         fault=fault(outcome.fault) if outcome.HasField("fault") else None,
         logs=tuple(HookLog(one.hook, one.text, one.missing) for one in outcome.logs),
     )
+
+
+def http_request(ask: HttpAsk) -> pb.HttpRequest:
+    """Ask for one request to be sent."""
+    return pb.HttpRequest(
+        method=ask.method,
+        url=ask.url,
+        headers=[pb.HttpHeader(name=name, value=value) for name, value in ask.headers],
+        body=ask.body,
+        timeout_ms=int(ask.timeout.total_seconds() * 1000),
+        max_reply_bytes=ask.reply_bytes,
+        max_redirects=ask.redirects,
+        ca_bundle=ask.ca_bundle,
+        insecure_skip_tls_verify=ask.insecure_skip_tls_verify,
+        client_certificate=ask.client_certificate,
+        client_key=ask.client_key,
+        tls_server_name=ask.tls_server_name,
+    )
+
+
+def http_answer(reply: pb.HttpReply) -> HttpAnswer:
+    """Read a server's answer."""
+    headers = tuple((header.name.lower(), header.value) for header in reply.headers)
+    return HttpAnswer(reply.status, headers, reply.body, reply.truncated)

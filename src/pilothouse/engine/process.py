@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,9 +77,9 @@ def _report(line: str) -> None:
 class EngineProcess:
     """Keeps exactly one engine alive while `running` is entered."""
 
-    def __init__(self, binary: Path, cache_dir: Path) -> None:
+    def __init__(self, binary: Path, cache_dir: Path, flags: Sequence[str] = ()) -> None:
         self._binary = binary
-        self._cache_dir = cache_dir
+        self._arguments = ["--cache-dir", str(cache_dir), *flags]
         self._current: asyncio.Future[Incarnation] | None = None
         self._count = 0
         self._came_up = False
@@ -147,8 +147,7 @@ class EngineProcess:
                 str(self._binary),
                 "--socket",
                 str(socket),
-                "--cache-dir",
-                str(self._cache_dir),
+                *self._arguments,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,

@@ -12,7 +12,7 @@ from pilothouse.ports import Credentials
 
 @pytest.fixture
 async def process(tmp_path) -> AsyncIterator[EngineProcess]:
-    engine = EngineProcess(locate(), tmp_path / "cache")
+    engine = EngineProcess(locate(), tmp_path / "cache", ["--egress-allow=127.0.0.1:*"])
     async with engine.running():
         yield engine
 

@@ -832,3 +832,51 @@ class HistoryReply(_message.Message):
     RECORDS_FIELD_NUMBER: _ClassVar[int]
     records: _containers.RepeatedCompositeFieldContainer[Record]
     def __init__(self, records: _Optional[_Iterable[_Union[Record, _Mapping]]] = ...) -> None: ...
+
+class HttpHeader(_message.Message):
+    __slots__ = ("name", "value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: str
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+
+class HttpRequest(_message.Message):
+    __slots__ = ("method", "url", "headers", "body", "timeout_ms", "max_reply_bytes", "max_redirects", "ca_bundle", "insecure_skip_tls_verify", "client_certificate", "client_key", "tls_server_name")
+    METHOD_FIELD_NUMBER: _ClassVar[int]
+    URL_FIELD_NUMBER: _ClassVar[int]
+    HEADERS_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    MAX_REPLY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MAX_REDIRECTS_FIELD_NUMBER: _ClassVar[int]
+    CA_BUNDLE_FIELD_NUMBER: _ClassVar[int]
+    INSECURE_SKIP_TLS_VERIFY_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_KEY_FIELD_NUMBER: _ClassVar[int]
+    TLS_SERVER_NAME_FIELD_NUMBER: _ClassVar[int]
+    method: str
+    url: str
+    headers: _containers.RepeatedCompositeFieldContainer[HttpHeader]
+    body: bytes
+    timeout_ms: int
+    max_reply_bytes: int
+    max_redirects: int
+    ca_bundle: bytes
+    insecure_skip_tls_verify: bool
+    client_certificate: bytes
+    client_key: bytes
+    tls_server_name: str
+    def __init__(self, method: _Optional[str] = ..., url: _Optional[str] = ..., headers: _Optional[_Iterable[_Union[HttpHeader, _Mapping]]] = ..., body: _Optional[bytes] = ..., timeout_ms: _Optional[int] = ..., max_reply_bytes: _Optional[int] = ..., max_redirects: _Optional[int] = ..., ca_bundle: _Optional[bytes] = ..., insecure_skip_tls_verify: _Optional[bool] = ..., client_certificate: _Optional[bytes] = ..., client_key: _Optional[bytes] = ..., tls_server_name: _Optional[str] = ...) -> None: ...
+
+class HttpReply(_message.Message):
+    __slots__ = ("status", "headers", "body", "truncated")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    HEADERS_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    TRUNCATED_FIELD_NUMBER: _ClassVar[int]
+    status: int
+    headers: _containers.RepeatedCompositeFieldContainer[HttpHeader]
+    body: bytes
+    truncated: bool
+    def __init__(self, status: _Optional[int] = ..., headers: _Optional[_Iterable[_Union[HttpHeader, _Mapping]]] = ..., body: _Optional[bytes] = ..., truncated: _Optional[bool] = ...) -> None: ...
