@@ -322,4 +322,6 @@ class LoopSettings:
     workers: int = 16
     actions_at_once: int = 20
     grace: timedelta = timedelta(seconds=20)
+    # How long a pass may hold up the next one; then it goes on beside it.
+    patience: timedelta = timedelta(milliseconds=500)
     after_bug: timedelta = timedelta(seconds=10)

@@ -102,19 +102,20 @@ class Actions:
 
     async def _outcome(self, key: Key, target: Target, desired: Desired, plan: Action) -> Outcome:
         slot = _Slot(self._slots)
-        async with slot:
-            try:
-                chart = ""
-                if isinstance(plan, Install | Upgrade):
-                    chart = (await target.resolve_chart(desired.chart)).digest
-                order = Order(desired, plan, chart_digest=chart, owner=self._owner)
+        try:
+            chart = ""
+            if isinstance(plan, Install | Upgrade):
+                # Before the slot: a chart server that does not answer holds nobody else up.
+                chart = (await target.resolve_chart(desired.chart)).digest
+            order = Order(desired, plan, chart_digest=chart, owner=self._owner)
+            async with slot:
                 return await self._follow(key, target, order, slot)
-            except EngineLost as lost:
-                return Outcome(fault=Fault(FaultKind.ENGINE_LOST, lost.message))
-            except PilothouseError as error:
-                return Outcome(
-                    record=target.record(desired.release), fault=Fault(error.kind, error.message)
-                )
+        except EngineLost as lost:
+            return Outcome(fault=Fault(FaultKind.ENGINE_LOST, lost.message))
+        except PilothouseError as error:
+            return Outcome(
+                record=target.record(desired.release), fault=Fault(error.kind, error.message)
+            )
 
     async def _follow(self, key: Key, target: Target, order: Order, slot: "_Slot") -> Outcome:
         async with contextlib.aclosing(target.run(order)) as events:

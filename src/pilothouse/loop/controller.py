@@ -12,6 +12,7 @@ from pilothouse.api.release import Release
 from pilothouse.core.desired import ReleaseName
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.commit import Committer
+from pilothouse.loop.passes import Passes
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.reconcile import Reconciler
 from pilothouse.loop.sources import SourceReader
@@ -114,8 +115,9 @@ class Controller:
                 claims=self._claims,
                 clock=self._clock,
             )
+            passes = Passes(tasks, self._settings.patience)
             workers = [
-                tasks.create_task(self._work(reconciler), name=f"worker {number}")
+                tasks.create_task(self._work(reconciler, passes), name=f"worker {number}")
                 for number in range(self._settings.workers)
             ]
             await stop.wait()
@@ -124,16 +126,20 @@ class Controller:
             for worker in workers:
                 worker.cancel()
             await asyncio.wait(workers)
+            await passes.stop()
             await actions.drain(self._settings.grace.total_seconds())
             self._queue.close()
 
-    async def _work(self, reconciler: Reconciler) -> None:
+    async def _work(self, reconciler: Reconciler, passes: Passes) -> None:
         while True:
             key = await self._queue.get()
-            try:
-                await self._one(reconciler, key)
-            finally:
-                self._queue.done(key)
+            await passes.run(self._pass(reconciler, key), f"pass {key}")
+
+    async def _pass(self, reconciler: Reconciler, key: Key) -> None:
+        try:
+            await self._one(reconciler, key)
+        finally:
+            self._queue.done(key)
 
     async def _one(self, reconciler: Reconciler, key: Key) -> None:
         release = self._releases.get(key)
