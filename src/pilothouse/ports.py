@@ -412,4 +412,6 @@ class LoopSettings:
     abandon_after: timedelta | None = timedelta(minutes=10)
     # Why nothing may be written; empty: everything may.
     hands_off: str = ""
+    # How long a pass may hold up the next one; then it goes on beside it.
+    patience: timedelta = timedelta(milliseconds=500)
     after_bug: timedelta = timedelta(seconds=10)

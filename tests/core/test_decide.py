@@ -294,6 +294,11 @@ def test_an_instance_that_lives_is_not_robbed():
     assert isinstance(plan_for(record=pending, owner_alive=False), Unlock)
 
 
+def test_a_refusal_holds_up_nothing_once_its_cause_is_gone():
+    refused = replace(failed(9), only_refused=True)
+    assert isinstance(plan_for(attempts=refused), Install)
+
+
 def test_a_request_ends_the_backoff():
     impatient = replace(failed(3), asked_for_now=True)
     assert isinstance(plan_for(attempts=impatient), Install)

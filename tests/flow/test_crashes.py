@@ -70,6 +70,37 @@ def test_random_kills_during_fifty_installs(own_stage: Stage, helm4) -> None:
     assert found == dict.fromkeys(names, ("1", "deployed"))
 
 
+HOOK = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{ .Release.Name }}-{{ .Release.Revision }}
+  annotations: {"helm.sh/hook": "pre-install,pre-upgrade"}
+spec:
+  backoffLimit: 0
+  template:
+    metadata:
+      annotations: {dev.pilothouse.dev/pod: {{ .Values.pod }}}
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: registry.example/none}]
+"""
+
+
+def test_a_stop_in_the_middle_of_an_install_leaves_nothing_stuck(own_stage: Stage, helm4) -> None:
+    own_stage.chart("halfway", {"hook.yaml": HOOK})
+    own_stage.release("cut-short", "halfway", "halves", {"pod": "pending"}, waitTimeout="10m")
+    jobs = ("get", "jobs", "-n", "halves", "-o", "name")
+    eventually(lambda: "cut-short" in own_stage.hub.kubectl(*jobs, check=False), what="the hook")
+    assert own_stage.controller.stop() == 0
+    own_stage.release("cut-short", "halfway", "halves", {"pod": "succeeded"}, waitTimeout="10m")
+    own_stage.controller.start()
+    own_stage.wait("cut-short", "Ready")
+    statuses = [one["status"] for one in history(helm4, own_stage.hub, "halves", "cut-short")]
+    assert statuses[-1] == "deployed"
+    assert "pending" not in " ".join(statuses)
+
+
 def test_a_restart_writes_nothing(own_stage: Stage) -> None:
     names = [f"calm-{number}" for number in range(20)]
     manifests = "\n---\n".join(json.dumps(manifest(own_stage, name)) for name in names)

@@ -86,6 +86,8 @@ def attempts_of(release: Release) -> Attempts:
         error=status.last_attempt.error,
         rolled_back=status.failed,
         asked_for_now=_request(release) != status.last_handled_reconcile_at,
+        # An action that was begun says why; a refusal has nothing to say.
+        only_refused=bool(status.last_attempt.error and not status.last_attempt.reason),
     )
 
 

@@ -65,7 +65,7 @@ def decide(
             times = "once" if attempts.rolled_back == 1 else f"{attempts.rolled_back} times"
             said = f"rolled back {times}; edit the spec to try again: {attempts.error}"
             return Stop("RollbackLimitReached", said)
-        case _ if not attempts.due(asked, now):
+        case _ if not attempts.only_refused and not attempts.due(asked, now):
             return Wait(attempts.error, until=attempts.next_at)
         case StateName.STALE if record and record.pending:
             return Unlock(record.revision, state.reason)

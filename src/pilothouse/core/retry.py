@@ -21,6 +21,8 @@ class Attempts:
     rolled_back: int = 0
     # Somebody asked, by annotation, not to wait any longer.
     asked_for_now: bool = False
+    # Nothing was tried: a reference or the cluster was missing, which holds up nothing once it is there.
+    only_refused: bool = False
 
     def due(self, digest: str, now: datetime) -> bool:
         """Whether a try may start; a new digest is a new question, so old failures do not count."""

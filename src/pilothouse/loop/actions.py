@@ -102,26 +102,28 @@ class Actions:
 
     async def _outcome(self, key: Key, target: Target, desired: Desired, plan: Action) -> Outcome:
         slot = _Slot(self._slots)
-        async with slot:
-            try:
-                if not isinstance(plan, Install | Upgrade):
+        try:
+            if not isinstance(plan, Install | Upgrade):
+                async with slot:
                     order = Order(desired, plan, owner=self._owner)
                     return await self._follow(key, target, order, slot)
-                chart = await target.resolve_chart(desired.chart)
-                order = Order(desired, plan, chart_digest=chart.digest, owner=self._owner)
+            # Before the slot: a chart server that does not answer holds nobody else up.
+            chart = await target.resolve_chart(desired.chart)
+            order = Order(desired, plan, chart_digest=chart.digest, owner=self._owner)
+            async with slot:
                 outcome = await self._follow(key, target, order, slot)
-                return replace(
-                    outcome,
-                    chart_digest=chart.digest,
-                    republished=chart.republished,
-                    warnings=chart.warnings,
-                )
-            except EngineLost as lost:
-                return Outcome(fault=Fault(FaultKind.ENGINE_LOST, lost.message))
-            except PilothouseError as error:
-                return Outcome(
-                    record=target.record(desired.release), fault=Fault(error.kind, error.message)
-                )
+            return replace(
+                outcome,
+                chart_digest=chart.digest,
+                republished=chart.republished,
+                warnings=chart.warnings,
+            )
+        except EngineLost as lost:
+            return Outcome(fault=Fault(FaultKind.ENGINE_LOST, lost.message))
+        except PilothouseError as error:
+            return Outcome(
+                record=target.record(desired.release), fault=Fault(error.kind, error.message)
+            )
 
     async def _follow(self, key: Key, target: Target, order: Order, slot: "_Slot") -> Outcome:
         async with contextlib.aclosing(target.run(order)) as events:

@@ -12,6 +12,7 @@ from pilothouse.core.desired import ReleaseName
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.observing import Lookout
+from pilothouse.loop.passes import Passes
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.reconcile import Reconciler
 from pilothouse.loop.rivals import Rivals
@@ -141,8 +142,9 @@ class Controller:
                 abandon_after=self._settings.abandon_after,
             )
             lookout = Lookout(surveyor, self._releases, self._queue, self._clock, self._say)
+            passes = Passes(tasks, self._settings.patience)
             workers = [
-                tasks.create_task(self._work(reconciler, lookout), name=f"worker {number}")
+                tasks.create_task(self._work(reconciler, lookout, passes), name=f"worker {number}")
                 for number in range(self._settings.workers)
             ]
             await stop.wait()
@@ -151,26 +153,31 @@ class Controller:
             for worker in workers:
                 worker.cancel()
             await asyncio.wait(workers)
+            await passes.stop()
             upgrades.close()
             await actions.drain(self._settings.grace.total_seconds())
             self._queue.close()
 
-    async def _work(self, reconciler: Reconciler, lookout: Lookout) -> None:
+    async def _work(self, reconciler: Reconciler, lookout: Lookout, passes: Passes) -> None:
         await self._known.wait()
         while True:
             key = await self._queue.get()
-            try:
-                await self._one(lookout if self._hands_off else reconciler, key)
-            finally:
-                self._queue.done(key)
+            one = lookout if self._hands_off else reconciler
+            await passes.run(self._pass(one, key), f"pass {key}")
 
-    async def _one(self, passes: Reconciler | Lookout, key: Key) -> None:
+    async def _pass(self, one: Reconciler | Lookout, key: Key) -> None:
+        try:
+            await self._one(one, key)
+        finally:
+            self._queue.done(key)
+
+    async def _one(self, one: Reconciler | Lookout, key: Key) -> None:
         release = self._releases.get(key)
         if release is None:
-            passes.forget(key)
+            one.forget(key)
             return
         try:
-            await passes.run_pass(key, release)
+            await one.run_pass(key, release)
         except Exception:
             # The one place that catches everything: a bug must cost one release its pass, not all.
             log.exception("pass failed", key=str(key))
