@@ -70,10 +70,7 @@ def node(hub, namespace) -> Iterator[str]:
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
     }
     status = {
-        "addresses": [
-            {"type": "InternalIP", "address": "127.0.0.1"},
-            {"type": "Hostname", "address": name},
-        ],
+        "addresses": [{"type": one, "address": "127.0.0.1"} for one in ("InternalIP", "Hostname")],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": server.server_port}},
     }
     hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
