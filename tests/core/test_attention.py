@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from make import release
 
-from pilothouse.api.release import ExternalObject, HealthCheck
+from pilothouse.api.health import ExternalObject, HealthCheck
 from pilothouse.core.attention import Attention, attention_to
 from pilothouse.core.desired import desired
 from pilothouse.core.observed import ObjectRef

@@ -12,15 +12,15 @@ SCHEMA = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 CRD = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
-    "metadata": {"name": f"widgets.{GROUP}"},
+    "metadata": {"name": f"gauges.{GROUP}"},
     "spec": {
         "group": GROUP,
         "scope": "Namespaced",
         "names": {
-            "kind": "Widget",
-            "listKind": "WidgetList",
-            "plural": "widgets",
-            "singular": "widget",
+            "kind": "Gauge",
+            "listKind": "GaugeList",
+            "plural": "gauges",
+            "singular": "gauge",
         },
         "versions": [
             {
@@ -33,27 +33,27 @@ CRD = {
         ],
     },
 }
-WIDGET = f"""\
+GAUGE = f"""\
 apiVersion: {GROUP}/v1
-kind: Widget
+kind: Gauge
 metadata:
   name: {{{{ .Release.Name }}}}
 """
-KIND = {"apiVersion": f"{GROUP}/v1", "kind": "Widget"}
+KIND = {"apiVersion": f"{GROUP}/v1", "kind": "Gauge"}
 CHECK = {**KIND, "current": 'status.phase == "Up"', "failed": 'status.phase == "Broken"'}
 
 
 @pytest.fixture(scope="module")
-def widgets(hub) -> Iterator[None]:
+def gauges(hub) -> Iterator[None]:
     hub.kubectl("apply", "-f", "-", input=json.dumps(CRD))
-    hub.kubectl("wait", "--for=condition=Established", f"crd/widgets.{GROUP}", "--timeout=30s")
+    hub.kubectl("wait", "--for=condition=Established", f"crd/gauges.{GROUP}", "--timeout=30s")
     yield
-    hub.kubectl("delete", "crd", f"widgets.{GROUP}", "--wait=false")
+    hub.kubectl("delete", "crd", f"gauges.{GROUP}", "--wait=false")
 
 
 def set_status(hub, name: str, namespace: str, status: dict[str, Any]) -> None:
     hub.kubectl(
-        *("patch", "widget", name, "-n", namespace, "--subresource=status", "--type=merge"),
+        *("patch", "gauge", name, "-n", namespace, "--subresource=status", "--type=merge"),
         *("-p", json.dumps({"status": status})),
     )
 
@@ -62,10 +62,10 @@ def said(stage: Stage, name: str) -> str:
     return str(conditions(stage.get(name))["Ready"]["message"])
 
 
-@pytest.mark.usefixtures("widgets")
+@pytest.mark.usefixtures("gauges")
 def test_an_expression_says_when_an_object_is_current(stage: Stage, hub, namespace) -> None:
-    stage.chart("widget", {"all.yaml": WIDGET})
-    stage.release("judged", "widget", namespace, beside={"healthChecks": [CHECK]})
+    stage.chart("gauge", {"all.yaml": GAUGE})
+    stage.release("judged", "gauge", namespace, beside={"healthChecks": [CHECK]})
     release = stage.wait("judged", "Synced")
     eventually(lambda: "spec.healthChecks[0].current: no such key: phase" in said(stage, "judged"))
     set_status(hub, "judged", namespace, {"phase": "Up"})
@@ -91,13 +91,13 @@ def test_an_expression_that_is_none_is_refused_by_name(stage: Stage, hub, namesp
     hub.kubectl("delete", "release", "mistyped", "--timeout=30s")
 
 
-@pytest.mark.usefixtures("widgets")
+@pytest.mark.usefixtures("gauges")
 def test_the_state_of_a_foreign_object_is_part_of_the_releases(
     stage: Stage, hub, namespace
 ) -> None:
     beside = {"externalStatus": [{**KIND, "name": "canary"}]}
     stage.release("watched", "hello", namespace, beside=beside)
-    eventually(lambda: "Widget canary is NotFound" in said(stage, "watched"))
+    eventually(lambda: "Gauge canary is NotFound" in said(stage, "watched"))
     manifest = {**KIND, "metadata": {"name": "canary", "namespace": namespace}}
     hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
     release = stage.wait("watched", "Ready")
@@ -107,7 +107,7 @@ def test_the_state_of_a_foreign_object_is_part_of_the_releases(
     promoted = {"type": "Promoted", "status": "False", "reason": "Failed", "message": "too slow"}
     set_status(hub, "canary", namespace, {"conditions": [promoted]})
     stage.wait("watched", "Ready=False", seconds=10)
-    assert "Widget canary is InProgress: Promoted is False, Failed: too slow" in said(
+    assert "Gauge canary is InProgress: Promoted is False, Failed: too slow" in said(
         stage, "watched"
     )
     set_status(hub, "canary", namespace, {"conditions": [{**promoted, "status": "True"}]})

@@ -6,7 +6,6 @@ import (
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
@@ -74,30 +73,28 @@ var stateless = map[schema.GroupKind]bool{
 // viewer is how an object's state is made of it: by kstatus alone, by a health check, by a foreign object's
 // conditions.
 type viewer struct {
-	by      *judge
-	foreign bool
+	by       *judge
+	foreign  bool
+	metadata bool // there is nothing else to see
 }
 
-// decodeMetadata does so for a stateless kind.
-func decodeMetadata(head raw.Head, data []byte) (runtime.Object, error) {
-	state, err := computeMetadata(data)
-	if err != nil {
-		return nil, err
-	}
-	return &stateObject{Head: head, state: state}, nil
-}
-
+// compute is an object's state; the object itself is dropped.
 func (v viewer) compute(data []byte) (objectState, error) {
+	if v.metadata {
+		out, err := computeMetadata(data)
+		out.controlled = out.controlled && !v.foreign
+		return out, err
+	}
 	object := &unstructured.Unstructured{}
 	if err := kjson.Unmarshal(data, &object.Object); err != nil {
 		return objectState{}, err
 	}
 	out := byKstatus(object)
+	out.controlled = out.controlled && !v.foreign // whose it is does not matter: it was asked for
 	switch {
 	case v.by != nil:
 		return v.by.judge(object, out), nil
 	case v.foreign:
-		out.controlled = false // whose it is does not matter: it was asked for
 		return byConditions(object, out), nil
 	case out.state != enginev1.ObjectState_CURRENT && object.GetKind() == "Pod":
 		out.message = podMessage(data, out.message)

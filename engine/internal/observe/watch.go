@@ -79,12 +79,10 @@ func (o *observer) objectList(at watchKey, mapping *meta.RESTMapping) *raw.ListW
 		list.LabelSelector = ""
 		list.FieldSelector = fields.OneTermEqualSelector("metadata.name", at.name).String()
 	}
-	if stateless[at.GroupKind()] {
-		list.Target.MetadataOnly, list.Decode = true, decodeMetadata
-		return list
-	}
+	list.Target.MetadataOnly = stateless[at.GroupKind()]
 	list.Decode = func(head raw.Head, data []byte) (runtime.Object, error) {
-		view := viewer{by: o.model.judgeAt(at, objectKey{head.Namespace, head.Name}), foreign: at.name != ""}
+		view := o.view(at, objectKey{head.Namespace, head.Name})
+		view.metadata = list.Target.MetadataOnly
 		state, err := view.compute(data)
 		if err != nil {
 			return nil, err
@@ -92,6 +90,10 @@ func (o *observer) objectList(at watchKey, mapping *meta.RESTMapping) *raw.ListW
 		return &stateObject{Head: head, state: state}, nil
 	}
 	return list
+}
+
+func (o *observer) view(at watchKey, key objectKey) viewer {
+	return viewer{by: o.model.judgeAt(at, key), foreign: at.name != ""}
 }
 
 // poll reads the objects of a kind that cannot be watched, now and then, and tries to watch it more rarely.
@@ -173,8 +175,9 @@ func (o *observer) read(ctx context.Context, at watchKey, key objectKey) (object
 		key.namespace = ""
 	}
 	target := targetOf(mapping, key.namespace)
-	view := viewer{by: o.model.judgeAt(at, key), foreign: at.name != ""}
-	target.MetadataOnly = stateless[at.GroupKind()] && view.by == nil
+	view := o.view(at, key)
+	view.metadata = stateless[at.GroupKind()] && view.by == nil
+	target.MetadataOnly = view.metadata
 	data, err := raw.Get(ctx, o.at.REST(), target, key.name)
 	if err == nil {
 		data, err = raw.Strip(data)
@@ -189,11 +192,7 @@ func (o *observer) read(ctx context.Context, at watchKey, key objectKey) (object
 			return unknown(e.Message), nil
 		}
 	}
-	calculate := view.compute
-	if target.MetadataOnly {
-		calculate = computeMetadata
-	}
-	state, err := calculate(data)
+	state, err := view.compute(data)
 	if err != nil {
 		return unknown(err.Error()), nil
 	}

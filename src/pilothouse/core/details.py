@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from pilothouse.api.release import ReleaseStatus, ResourceState
+from pilothouse.api.health import ResourceState
+from pilothouse.api.release import ReleaseStatus
 from pilothouse.core.conditions import READY
 from pilothouse.core.observed import LISTED_MOST, Objects, ObjectState, Observed
 from pilothouse.core.redact import redact
