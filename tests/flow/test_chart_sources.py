@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,18 @@ def test_inline(stage: Stage, hub: Any, namespace: str) -> None:
     }
     said = hub.kubectl("create", "-f", "-", input=json.dumps(large), check=False)
     assert "push the chart to an OCI registry" in said
+
+
+def test_the_guide_can_be_applied(stage: Stage, hub: Any) -> None:
+    guide = (EXAMPLES.parent / "docs" / "guides" / "charts.md").read_text()
+    blocks = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
+    releases = [one for text in blocks for one in yaml.safe_load_all(text)]
+    names = [one["metadata"]["name"] for one in releases if one["kind"] == "Release"]
+    assert len(names) == len(set(names)) == 9
+    for one in releases:
+        if one["kind"] == "Release":
+            said = hub.kubectl("create", "--dry-run=server", "-f", "-", input=json.dumps(one))
+            assert "Warning" not in said
 
 
 def test_a_chart_on_disk_is_not_a_source(stage: Stage, namespace: str) -> None:

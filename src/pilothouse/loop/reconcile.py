@@ -167,6 +167,7 @@ class Reconciler:
         ended = self._actions.take_ended(key)
         if ended:
             release = await self._conclude(key, release, wanted, target, memory, ended)
+            self._upgrades.deployed(key)
         observed = await self._observe(key, release, wanted, target, memory)
         now = self._clock.now()
         state = classify(wanted, observed, now)
