@@ -243,6 +243,25 @@ def test_a_range_that_only_reports(
     eventually(lambda: version_of(stage.get("reports")) == "1.4.0")
 
 
+def test_a_range_adopts_what_it_allows(
+    stage: Stage, own: charts.Repository, namespace: str, helm4: Any
+) -> None:
+    source = ("hello", "--repo", own.url, "--version", "1.2.0", "--set", "message=by hand")
+    helm4(stage.hub, "install", "adopted", *source, "-n", namespace)
+    own.add(HELLO, version="1.2.1")
+    chart = {"repository": own.url, "name": "hello", "version": "~1.2"}
+    values = {"message": "by hand"}
+    apply(stage, "adopted", namespace, chart, values=values)
+    stage.wait("adopted", "Ready")
+    eventually(lambda: stage.get("adopted")["status"].get("availableVersion") == "1.2.1")
+    assert len(history(helm4, stage.hub, namespace, "adopted")) == 1
+    apply(stage, "adopted", namespace, chart, values=values, upgrade={"automatic": True})
+    eventually(lambda: len(history(helm4, stage.hub, namespace, "adopted")) == 2)
+    release = stage.wait("adopted", "Ready")
+    reason = "chart 1.2.0 → 1.2.1: newer version in range ~1.2"
+    assert release["status"]["lastAttempt"]["reason"] == reason
+
+
 def test_a_version_that_is_published_again(
     stage: Stage, own: charts.Repository, namespace: str, helm4: Any
 ) -> None:

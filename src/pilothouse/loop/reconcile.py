@@ -48,7 +48,7 @@ from pilothouse.core.plan import (
 )
 from pilothouse.core.redact import redact
 from pilothouse.core.state import State, StateName, classify
-from pilothouse.core.versions import kept_to_deployed, news, report
+from pilothouse.core.versions import kept_to_deployed, must_look_inside, news, report
 from pilothouse.errors import AlreadyExists, Conflict, EngineLost, Missing, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.loop.actions import Actions
@@ -180,6 +180,8 @@ class Reconciler:
     ) -> tuple[Release, Desired]:
         """Turn a range, or no version at all, into the one version that is wanted now."""
         record = target.record(wanted.release)
+        if record and must_look_inside(release, record, memory.decoded):
+            memory.decoded = await target.decode(wanted.release, record.revision)
         offer = await self._upgrades.settle(key, release, wanted, record, memory.decoded)
         if offer and offer.version:
             wanted = await self._wanted(key, release, offer.version)
