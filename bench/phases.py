@@ -5,6 +5,7 @@ import json
 import subprocess
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,13 @@ from kube import BenchError, Kube
 from measure import PROGRESS_SECONDS, Progress, middle, until_quiet
 from releases import CONFIG_MAPS, NAMESPACE, RELEASES, SECRETS, Bench, create_namespace
 
+from pilothouse.dev.charts import Repository
+
 Found = dict[str, Any]
 EDITS = 20
 HOOKED = 20
+FROM_CHARTS, CHARTS = 200, 20
+CHART = Path(__file__).resolve().parent / "charts" / "tiny"
 _FLOOR_SECONDS = 900.0
 
 
@@ -115,6 +120,23 @@ def hooked(bench: Bench) -> Found:
     cpu = bench.controller.usage().since(used).cpu_s
     bench.remove([f"h{number}" for number in range(HOOKED)])
     return {"releases": HOOKED, "ready_s": seconds, "cpu_s": cpu}
+
+
+def sources(bench: Bench, repository: Repository) -> Found:
+    """Install many releases of some charts from one repository, and see what it is asked for."""
+    names = [f"chart-{number}" for number in range(CHARTS)]
+    for name in names:
+        repository.add(CHART, name=name)
+    seconds = replace(bench, repository=repository.url).install_several(names, "s", FROM_CHARTS)
+    asked = list(repository.requests)
+    bench.remove([f"s{number}" for number in range(FROM_CHARTS)])
+    return {
+        "releases": FROM_CHARTS,
+        "charts": CHARTS,
+        "ready_s": seconds,
+        "index_fetches": sum("/index.yaml" in one for one in asked),
+        "downloads": sum(".tgz" in one for one in asked),
+    }
 
 
 def populate(bench: Bench, count: int) -> Found:

@@ -44,17 +44,23 @@ class Bench:
         )
 
     def install(self, chart: str, prefix: str, count: int) -> float:
-        """Create Releases and return the seconds until all are ready."""
+        """Create Releases of one chart and return the seconds until all are ready."""
+        return self.install_several([chart], prefix, count)
+
+    def install_several(self, charts: Sequence[str], prefix: str, count: int) -> float:
+        """Create Releases of these charts in turn and return the seconds until all are ready."""
         names = [f"{prefix}{number}" for number in range(count)]
         with self.kube.watching(RELEASES) as watch:
             started = time.monotonic()
             in_parallel(
                 lambda number: self.kube.request(
-                    "POST", RELEASES, self._manifest(chart, prefix, number)
+                    "POST",
+                    RELEASES,
+                    self._manifest(charts[number % len(charts)], prefix, number),
                 ),
                 range(count),
             )
-            return self._until(watch, names, _is_ready, f"installing {chart}") - started
+            return self._until(watch, names, _is_ready, f"installing {charts[0]}") - started
 
     def edit(self, name: str, value: str, watch: Watch) -> float:
         """Edit one Release's values; return the seconds until its ConfigMap, which is watched, has them."""

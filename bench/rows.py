@@ -25,6 +25,8 @@ def rows_of(found: Found) -> list[Row]:
         rows += _later(found, found["n"])
     elif "floor" in found:
         rows += _floor_alone(found["floor"])
+    if "sources" in found:
+        rows += _sources(found["sources"])
     if "restart" in found:
         rows += _restart(found["populate"], found["restart"])
     if "hop" in found:
@@ -89,6 +91,15 @@ def _later(found: Found, count: int) -> Iterator[Row]:
     yield Row("CPU of deleting", gone["cpu_s"], "s", digits=2)
     yield Row(f"{hooked['releases']} with hooks ready", hooked["ready_s"], "s", digits=2)
     yield Row(f"CPU of {hooked['releases']} with hooks", hooked["cpu_s"], "s", digits=2)
+
+
+def _sources(sources: Found) -> Iterator[Row]:
+    what = f"{sources['releases']} releases of {sources['charts']} charts"
+    yield Row(f"{what}, all ready", sources["ready_s"], "s", digits=2)
+    asked = sources["index_fetches"]
+    yield Row(f"{what}, index fetches", asked, "requests", limit=1, digits=0)
+    limit = sources["charts"]
+    yield Row(f"{what}, downloads", sources["downloads"], "requests", limit=limit, digits=0)
 
 
 def _floor_alone(floor: Found) -> Iterator[Row]:

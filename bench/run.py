@@ -44,6 +44,7 @@ class Asked:
     hop: bool
     skip_floor: bool
     skip_main: bool
+    skip_sources: bool
     json: Path | None
 
 
@@ -63,7 +64,7 @@ def measure(asked: Asked, place: Place) -> phases.Found:
         found["floor"] = measure_floor(asked, place)
     if asked.hop:
         found["hop"] = measure_hop(place)
-    if not asked.skip_main or asked.restart:
+    if not asked.skip_main or asked.restart or not asked.skip_sources:
         found |= measure_pilothouse(asked, place)
     return found
 
@@ -105,6 +106,9 @@ def measure_pilothouse(asked: Asked, place: Place) -> phases.Found:
                 found["edit"] = phases.edit(bench, asked.count)
                 found["delete"] = phases.remove(bench, asked.count)
                 found["hooked"] = phases.hooked(bench)
+            if not asked.skip_sources:
+                with charts.serve(place.directory / "many") as many:
+                    found["sources"] = phases.sources(bench, many)
             if asked.restart:
                 found["populate"] = phases.populate(bench, asked.restart)
         if asked.restart:
@@ -157,8 +161,9 @@ def _parse(arguments: list[str]) -> Asked:
     parser.add_argument("--idle", type=float, default=30.0, metavar="SECONDS", help="idle window")
     parser.add_argument("--hop", action="store_true", help="also measure the engine hop")
     parser.add_argument("--skip-floor", action="store_true", help="do not run the bare SDK")
+    parser.add_argument("--skip-main", action="store_true", help="leave the main run out")
     parser.add_argument(
-        "--skip-main", action="store_true", help="only what --hop and --restart ask for"
+        "--skip-sources", action="store_true", help="do not install from many charts"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write all numbers")
     return Asked(**vars(parser.parse_args(arguments)))

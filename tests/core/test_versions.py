@@ -21,6 +21,7 @@ from pilothouse.core.versions import (
     held_version,
     is_exact,
     kept_to_deployed,
+    must_look_inside,
     news,
     report,
     source_of,
@@ -180,6 +181,18 @@ def test_what_is_deployed():
     assert held_version(asked, record(3, digest="d"), decoded) == "1.2.0"
     assert held_version(asked, record(3), decoded) == "1.2.7", "by hand: as its record says"
     assert held_version(asked, record(4), decoded) == "1.2.0", "not decoded yet"
+    assert not must_look_inside(asked, record(3), None)
+
+
+def test_a_lost_status_is_no_reason_to_upgrade():
+    asked = asking("~1.2")
+    ours, decoded = record(3, digest="d"), Decoded(3, "tiny", "1.2.0", {})
+    assert must_look_inside(asked, ours, None)
+    assert must_look_inside(asked, record(4, digest="d"), decoded)
+    assert not must_look_inside(asked, ours, decoded)
+    assert held_version(asked, ours, decoded) == "1.2.0"
+    assert not must_look_inside(asked, None, None)
+    assert not must_look_inside(asking("1.2.0"), ours, None), "an exact version needs no look"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,18 @@ def test_inline(stage: Stage, hub: Any, namespace: str) -> None:
     assert "push the chart to an OCI registry" in said
 
 
+def test_the_guide_can_be_applied(stage: Stage, hub: Any) -> None:
+    guide = (EXAMPLES.parent / "docs" / "guides" / "charts.md").read_text()
+    blocks = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
+    releases = [one for text in blocks for one in yaml.safe_load_all(text)]
+    names = [one["metadata"]["name"] for one in releases if one["kind"] == "Release"]
+    assert len(names) == len(set(names)) == 9
+    for one in releases:
+        if one["kind"] == "Release":
+            said = hub.kubectl("create", "--dry-run=server", "-f", "-", input=json.dumps(one))
+            assert "Warning" not in said
+
+
 def test_a_chart_on_disk_is_not_a_source(stage: Stage, namespace: str) -> None:
     apply(stage, "disk", namespace, {"url": f"file://{HELLO}"})
     assert "is not a source" in stage.refused("disk", "ChartInvalid")
@@ -228,6 +241,25 @@ def test_a_range_that_only_reports(
     ]
     apply(stage, "reports", namespace, chart, upgrade={"automatic": True})
     eventually(lambda: version_of(stage.get("reports")) == "1.4.0")
+
+
+def test_a_range_adopts_what_it_allows(
+    stage: Stage, own: charts.Repository, namespace: str, helm4: Any
+) -> None:
+    source = ("hello", "--repo", own.url, "--version", "1.2.0", "--set", "message=by hand")
+    helm4(stage.hub, "install", "adopted", *source, "-n", namespace)
+    own.add(HELLO, version="1.2.1")
+    chart = {"repository": own.url, "name": "hello", "version": "~1.2"}
+    values = {"message": "by hand"}
+    apply(stage, "adopted", namespace, chart, values=values)
+    stage.wait("adopted", "Ready")
+    eventually(lambda: stage.get("adopted")["status"].get("availableVersion") == "1.2.1")
+    assert len(history(helm4, stage.hub, namespace, "adopted")) == 1
+    apply(stage, "adopted", namespace, chart, values=values, upgrade={"automatic": True})
+    eventually(lambda: len(history(helm4, stage.hub, namespace, "adopted")) == 2)
+    release = stage.wait("adopted", "Ready")
+    reason = "chart 1.2.0 → 1.2.1: newer version in range ~1.2"
+    assert release["status"]["lastAttempt"]["reason"] == reason
 
 
 def test_a_version_that_is_published_again(

@@ -34,6 +34,7 @@ func (s *Store) FindVersions(ctx context.Context, source *enginev1.ChartSource, 
 	if !ok {
 		return nil, invalid("%s cannot tell which versions it has", described(source))
 	}
+	finder = &asked{Finder: finder, versions: map[string][]string{}, digests: map[string]string{}}
 	began := time.Now()
 	answers := make([]Answer, len(queries))
 	for i, query := range queries {
@@ -52,6 +53,36 @@ func (s *Store) FindVersions(ctx context.Context, source *enginev1.ChartSource, 
 		}
 	}
 	return answers, nil
+}
+
+// asked remembers, for one batch, what a source has answered already.
+type asked struct {
+	Finder
+	versions map[string][]string
+	digests  map[string]string
+}
+
+func (a *asked) Versions(ctx context.Context, ask *Ask, maxAge time.Duration) ([]string, error) {
+	if known, ok := a.versions[ask.GetName()]; ok {
+		return known, nil
+	}
+	found, err := a.Finder.Versions(ctx, ask, maxAge)
+	if err == nil {
+		a.versions[ask.GetName()] = found
+	}
+	return found, err
+}
+
+func (a *asked) Digest(ctx context.Context, ask *Ask, version string) (string, error) {
+	key := ask.GetName() + " " + version
+	if known, ok := a.digests[key]; ok {
+		return known, nil
+	}
+	found, err := a.Finder.Digest(ctx, ask, version)
+	if err == nil {
+		a.digests[key] = found
+	}
+	return found, err
 }
 
 func find(ctx context.Context, finder Finder, ask *Ask, query Query, maxAge time.Duration) Answer {

@@ -53,6 +53,9 @@ func TestFindVersions(t *testing.T) {
 	if n := web.count("/index.yaml"); n != 1 {
 		t.Errorf("the index was fetched %d times for seven questions", n)
 	}
+	if n := r.count("/small/tags/list"); n != 1 {
+		t.Errorf("the tags were listed %d times", n)
+	}
 	if n := web.count("/small-1.3.0.tgz"); n != 0 {
 		t.Error("a question downloads nothing")
 	}
@@ -117,6 +120,14 @@ func TestPublishedAgain(t *testing.T) {
 	}
 	_, err = newStore(t).Resolve(ctx, held)
 	wantFault(t, err, enginev1.Fault_CHART_INVALID, "published again", first, second, "chart.digest")
+	strict, _ := New(Options{Dir: s.options.Dir, Verify: func(_ context.Context, _ *Ask, _ *Located, packed []byte) error {
+		if digestOf(packed) == first {
+			return invalid("not signed")
+		}
+		return nil
+	}})
+	_, err = strict.Resolve(ctx, held)
+	wantFault(t, err, enginev1.Fault_CHART_INVALID, "published again")
 	held.Digest, held.Expected = second, ""
 	if info, err := newStore(t).Resolve(ctx, held); err != nil || info.Digest != second {
 		t.Errorf("%v %v", info, err)

@@ -205,6 +205,29 @@ func TestRegistryCredentials(t *testing.T) {
 	}
 }
 
+func TestKeychain(t *testing.T) {
+	r := newRegistry(t, "joe", false)
+	r.push(t, "joe", small(t, "1.0.0"), "1.0.0")
+	var hosts []string
+	s, err := New(Options{Dir: t.TempDir(), Keychain: func(_ context.Context, host string) (string, string, error) {
+		hosts = append(hosts, host)
+		return "joe", "secret", nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Resolve(context.Background(), r.source("1.0.0")); err != nil || len(hosts) != 1 || hosts[0] != r.host() {
+		t.Errorf("%v %v", hosts, err)
+	}
+	own := r.source("1.0.0")
+	own.Username, own.Password = "joe", "wrong"
+	_, err = s.Resolve(context.Background(), own)
+	wantFault(t, err, enginev1.Fault_CHART_UNAVAILABLE, "refused the credentials")
+	if len(hosts) != 1 {
+		t.Error("a request's own credentials come first")
+	}
+}
+
 func TestRegistryBearerAndRedirect(t *testing.T) {
 	r := newRegistry(t, "", false)
 	packed := small(t, "1.0.0")

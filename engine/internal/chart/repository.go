@@ -192,7 +192,7 @@ func (w *web) find(ctx context.Context, ask *Ask, home *url.URL) (*indexVersion,
 		if found.when().After(began) {
 			return nil, missing(ask.ChartSource, entries)
 		}
-		fresh = 0
+		fresh = time.Since(began) // what another caller has fetched meanwhile will do
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"os"
 	"strings"
 	"time"
 
@@ -48,7 +49,10 @@ func (s *Store) Resolve(ctx context.Context, source *enginev1.ChartSource) (Info
 			return Info{}, err
 		}
 	}
-	return s.asExpected(info, expected, source)
+	if expected == "" || expected == info.Digest {
+		return info, nil
+	}
+	return s.keep(ctx, info, expected, source)
 }
 
 // resolveOnce lets callers that ask for the same thing share one answer.
@@ -168,13 +172,16 @@ func (s *Store) fetch(ctx context.Context, ask *Ask, located *Located, key strin
 	return resolution{digest, found.Validators, time.Now()}, nil
 }
 
-// asExpected keeps to the chart that a version was when it was deployed last: a version that is published again
-// must not reach a cluster by the way.
-func (s *Store) asExpected(info Info, expected string, source *enginev1.ChartSource) (Info, error) {
-	if expected == "" || expected == info.Digest {
-		return info, nil
-	}
+// keep returns the chart that a version was when it was deployed last: a version that is published again must not
+// reach a cluster by the way.
+func (s *Store) keep(ctx context.Context, info Info, expected string, source *enginev1.ChartSource) (Info, error) {
 	held, err := s.entry(expected)
+	if err == nil && s.options.Verify != nil {
+		var packed []byte
+		if packed, err = os.ReadFile(s.path(held.info.Digest)); err == nil {
+			err = s.options.Verify(ctx, &Ask{ChartSource: source, Network: s.network}, &Located{}, packed)
+		}
+	}
 	if err != nil || held.info.Name != info.Name || held.info.Version != info.Version {
 		return Info{}, invalid("chart %q %s was published again: %s now has %s, deployed is %s; "+
 			"to take the new one, name it in chart.digest", info.Name, info.Version, described(source), info.Digest, expected)

@@ -60,7 +60,8 @@ type Validators struct {
 }
 
 // Verify is asked about every chart that was fetched, before it can be used: an error keeps it out of the store.
-// located.Manifest and located.Provenance are what there is to check the packed bytes with.
+// located.Manifest and located.Provenance are what there is to check the packed bytes with; a chart that is kept
+// although its source has another now has neither.
 type Verify func(ctx context.Context, ask *Ask, located *Located, packed []byte) error
 
 const inlineKind = "inline"

@@ -81,9 +81,18 @@ def held_version(release: Release, record: Record | None, decoded: Decoded | Non
     """Return the chart version that is deployed, as far as it is known."""
     if record is None:
         return ""
-    if not record.digest and decoded and decoded.revision == record.revision:
+    told = release.status.at_provider.version
+    if decoded and decoded.revision == record.revision and not (record.digest and told):
         return decoded.chart_version
-    return release.status.at_provider.version
+    return told
+
+
+def must_look_inside(release: Release, record: Record | None, decoded: Decoded | None) -> bool:
+    """Whether only the record itself can tell which version is deployed: the status may be lost."""
+    if record is None or follow(release) is None:
+        return False
+    known = decoded is not None and decoded.revision == record.revision
+    return not known and not release.status.at_provider.version
 
 
 def choose(wants: Follow, held: str, found: Found) -> Offer:

@@ -139,6 +139,7 @@ class Reconciler:
         ended = self._actions.take_ended(key)
         if ended:
             release = await self._conclude(key, release, wanted, target, ended)
+            self._surveyor.deployed(key)
         observed = await self._surveyor.observe(key, release, wanted, target)
         now = self._clock.now()
         state = classify(wanted, observed, now)

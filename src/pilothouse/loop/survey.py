@@ -9,7 +9,7 @@ from pilothouse.api.release import Release
 from pilothouse.core.attention import attention_to
 from pilothouse.core.desired import Defaults, Desired, ReleaseName, Sources, desired
 from pilothouse.core.observed import Decoded, Observed
-from pilothouse.core.versions import kept_to_deployed
+from pilothouse.core.versions import kept_to_deployed, must_look_inside
 from pilothouse.errors import PilothouseError
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.rivals import Rivals
@@ -83,11 +83,17 @@ class Surveyor:
     ) -> Desired:
         """Return what is asked with the version that a range comes to now."""
         record = target.record(wanted.release)
-        decoded = self.memory(key).decoded
-        offer = await self._upgrades.settle(key, release, wanted, record, decoded)
+        memory = self.memory(key)
+        if record and must_look_inside(release, record, memory.decoded):
+            memory.decoded = await target.decode(wanted.release, record.revision)
+        offer = await self._upgrades.settle(key, release, wanted, record, memory.decoded)
         if offer and offer.version:
             wanted = await self.wanted(key, release, offer.version)
         return replace(wanted, offer=offer) if offer else wanted
+
+    def deployed(self, key: Key) -> None:
+        """An action has ended: what was found for its version is used up."""
+        self._upgrades.deployed(key)
 
     async def wanted_with(self, key: Key, release: Release, version: str) -> Desired:
         """Return what is asked as if that version were deployed already."""

@@ -86,6 +86,11 @@ class Upgrades:
             return stands
         return choose(wants, held, found)
 
+    def deployed(self, key: Key) -> None:
+        """Another version may be deployed now, so another question is to be asked about it."""
+        if key in self._places:
+            self._queue.add(key)
+
     def forget(self, key: Key) -> None:
         """The Release is gone, or has another source."""
         place = self._places.pop(key, None)
