@@ -1,8 +1,10 @@
 """Build every Go program that tests, demo and bench need, before anything with a time limit starts."""
 
+import signal
 import sys
 
 from pilothouse import gobuild
+from pilothouse.cli.signals import exit_on_terminate
 from pilothouse.dev.binaries import find_helm4, find_kube_binaries
 from pilothouse.dev.settings import DevSettings
 from pilothouse.engine.process import SOURCE
@@ -16,6 +18,7 @@ def say(line: str) -> None:
 
 def main() -> int:
     """Build, or take from the cache."""
+    exit_on_terminate()
     settings = DevSettings.from_environment()
     try:
         gobuild.build(gobuild.engine_program(SOURCE), settings.cache_root, say)
@@ -24,6 +27,9 @@ def main() -> int:
     except (PilothouseError, gobuild.GoBuildError) as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 128 + signal.SIGINT
     return 0
 
 

@@ -16,6 +16,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -31,6 +32,7 @@ GOFLAGS = "-trimpath -buildvcs=false"  # the result depends on sources alone
 KEPT_ENTRIES = 3
 RECENT_SECONDS = 6 * 3600.0
 REPORT_SECONDS = 5.0
+STOP_SECONDS = 5.0
 OUTPUT_TAIL_LINES = 20
 
 
@@ -271,6 +273,8 @@ def _compile(program: GoProgram, go: Go, target: Path, output: IO[bytes], report
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT,
+        # A group of its own, so that Go's compilers can be stopped with it.
+        process_group=0,
     )
     try:
         while True:
@@ -282,11 +286,20 @@ def _compile(program: GoProgram, go: Go, target: Path, output: IO[bytes], report
             )
     finally:
         if process.poll() is None:
-            process.terminate()
-            process.wait()
+            _interrupt(process)
     if code != 0:
         raise _compile_error(program, _read(output), target.parents[2])
     report(f"built {program.name} in {time.monotonic() - started:.0f} s")
+
+
+def _interrupt(process: subprocess.Popen[bytes]) -> None:
+    """Stop Go and its compilers: as Ctrl-C does, so that it removes its temporary files, else at once."""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=STOP_SECONDS)
+            return
 
 
 def _read(output: IO[bytes]) -> str:

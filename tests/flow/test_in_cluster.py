@@ -67,5 +67,6 @@ def test_the_controller_needs_no_kubeconfig_in_a_pod(
         lease = eventually(lambda: edge.kubectl("get", "leases", "-n", NAMESPACE, "-o", "name"))
         assert lease.startswith("lease.coordination.k8s.io/pilothouse")
         stage.delete("podded")
+        edge.kubectl("delete", "providerconfigs.helm.crossplane.io", "default", "--timeout=60s")
     finally:
         assert controller.stop() == 0

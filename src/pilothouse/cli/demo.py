@@ -1,7 +1,5 @@
 """`pilothouse demo`: the small example that `make run` shows."""
 
-import asyncio
-import signal
 import time
 from pathlib import Path
 
@@ -16,18 +14,17 @@ import click
 )
 def demo(*, hub: Path | None) -> None:
     """Run two clusters, a chart repository, the controller and three Releases until Ctrl-C."""
-    from pilothouse.dev.demo import run_demo
+    import asyncio
+
+    from pilothouse.cli.signals import exit_on_terminate, until_signal
+    from pilothouse.dev.demo import find_programs, run_demo
 
     began = time.monotonic()
 
     def say(line: str) -> None:
         click.echo(f"[{time.monotonic() - began:5.1f}s] {line}")
 
-    async def run() -> None:
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop.set)
-        await run_demo(hub, stop, say)
-
-    asyncio.run(run())
+    # Built here, not in a thread beside the loop, which nothing could stop.
+    exit_on_terminate()
+    programs = find_programs(say)
+    asyncio.run(until_signal(run_demo(hub, programs, say)))

@@ -1,11 +1,13 @@
 """`pilothouse dev`: run real Kubernetes control planes on this machine."""
 
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from pilothouse.cli.signals import until_signal
 
 if TYPE_CHECKING:
     from pilothouse.dev.cluster import ClusterReport, DevCluster
@@ -67,7 +69,7 @@ def up(*, name: str, count: int, ephemeral: bool, detach: bool, port: int) -> No
         _announce(await start_detached(requests, binaries, report))
         click.echo(f"stop with: pilothouse dev down --name {name}", err=True)
 
-    asyncio.run(_until_signal(background() if detach else foreground()))
+    asyncio.run(until_signal(background() if detach else foreground()))
 
 
 @dev.command()
@@ -198,28 +200,3 @@ def _announce(clusters: "Sequence[DevCluster]") -> None:
     for cluster in clusters:
         click.echo(f"{cluster.name} is ready at {cluster.server}")
         click.echo(f"  {cluster.kubectl_path} --kubeconfig {cluster.kubeconfig} get pods -A")
-
-
-async def _until_signal(work: Coroutine[None, None, None]) -> None:
-    """Run, and turn the first SIGINT, SIGTERM or SIGHUP into an orderly end."""
-    import asyncio
-    import signal
-
-    task = asyncio.ensure_future(work)
-    interrupted = False
-
-    def interrupt() -> None:
-        nonlocal interrupted
-        if not interrupted:  # a second Ctrl-C must not cut the stopping short
-            interrupted = True
-            click.echo("stopping", err=True)
-            task.cancel()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, interrupt)
-    try:
-        await task
-    except asyncio.CancelledError:
-        if not interrupted:
-            raise

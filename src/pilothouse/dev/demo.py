@@ -15,16 +15,20 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pilothouse.dev import charts
-from pilothouse.dev.binaries import find_helm4, find_kube_binaries
+from pilothouse.dev.binaries import KubeBinaries, find_helm4, find_kube_binaries
 from pilothouse.dev.cluster import ClusterRequest, DevCluster
 from pilothouse.dev.errors import DevClusterError
 from pilothouse.dev.fleet import running_fleet
-from pilothouse.dev.settings import DevSettings
+from pilothouse.dev.settings import DevSettings, child_environment
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 STOP_SECONDS = 30.0
 LOOK_SECONDS = 0.5
 READY_SECONDS = 300.0
+TIDY_SECONDS = 60
+CONFIGS = "providerconfigs.helm.crossplane.io"
+# Those of examples/releases.yaml: in a user's own cluster there may be others.
+RELEASES = ("hello-hub", "hello-edge", "latest-edge")
 
 Say = Callable[[str], None]
 
@@ -40,49 +44,64 @@ class Demo:
     repository: charts.Repository
 
 
-async def run_demo(hub_kubeconfig: Path | None, stop: asyncio.Event, say: Say) -> None:
-    """Start everything, show progress, say where to look, and keep it running until `stop`."""
-    async with contextlib.AsyncExitStack() as stack:
-        demo = await _start(stack, hub_kubeconfig, say)
-        controller = await stack.enter_async_context(_controller(demo))
-        await _apply(demo)
-        settled = asyncio.create_task(_show_until_ready(demo, say))
-        stopped = asyncio.create_task(stop.wait())
-        died = asyncio.create_task(controller.wait())
-        try:
-            await asyncio.wait({settled, stopped, died}, return_when=asyncio.FIRST_COMPLETED)
-            if settled.done():
-                settled.result()
-                say(_where_to_look(demo))
-                await asyncio.wait({stopped, died}, return_when=asyncio.FIRST_COMPLETED)
-            if died.done() and not stop.is_set():
-                raise DevClusterError(f"the controller ended; its log is {demo.log}")
-        finally:
-            for task in (settled, stopped, died):
-                task.cancel()
-        say("stopping")
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """What the demo runs."""
+
+    kube: KubeBinaries
+    helm: Path
 
 
-async def _start(stack: contextlib.AsyncExitStack, hub: Path | None, say: Say) -> Demo:
+def find_programs(say: Say) -> Programs:
+    """Find or build the programs; may take minutes."""
     settings = DevSettings.from_environment()
-    binaries = await asyncio.to_thread(find_kube_binaries, settings, say)
-    helm = await asyncio.to_thread(find_helm4, settings, say)
+    return Programs(find_kube_binaries(settings, say), find_helm4(settings, say))
+
+
+async def run_demo(hub_kubeconfig: Path | None, programs: Programs, say: Say) -> None:
+    """Start everything, show progress, say where to look, and keep it running until cancelled."""
+    async with contextlib.AsyncExitStack() as stack:
+        demo = await _start(stack, hub_kubeconfig, programs, say)
+        theirs = await _own_default(demo) if hub_kubeconfig else ""
+        controller = await stack.enter_async_context(_controller(demo))
+        if hub_kubeconfig:
+            stack.push_async_callback(_tidy, demo, theirs, say)
+        shown = asyncio.create_task(_show(demo, say), name="show the example")
+        died = asyncio.create_task(controller.wait(), name="the controller's end")
+        try:
+            await asyncio.wait({shown, died}, return_when=asyncio.FIRST_COMPLETED)
+            if not died.done():
+                await shown
+                await died
+            last = demo.log.read_text(errors="replace").strip().rpartition("\n")[2]
+            raise DevClusterError(f"the controller ended; its last words were: {last}")
+        finally:
+            shown.cancel()
+            died.cancel()
+            await asyncio.wait({shown, died})
+
+
+async def _start(
+    stack: contextlib.AsyncExitStack, hub: Path | None, programs: Programs, say: Say
+) -> Demo:
     place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pilothouse-demo-")))
     names = ["edge"] if hub else ["hub", "edge"]
     requests = [ClusterRequest(name, place / name, ephemeral=True) for name in names]
     fleet = await stack.enter_async_context(
-        running_fleet(requests, binaries, lambda name, text: say(f"{name}: {text}"))
+        running_fleet(requests, programs.kube, lambda name, text: say(f"{name}: {text}"))
     )
     by_name = {cluster.name: cluster for cluster in fleet.clusters}
     if hub:
         by_name["hub"] = DevCluster(
-            "hub", place, "the cluster of your kubeconfig", hub, 0, binaries.kubectl
+            "hub", place, "the cluster of your kubeconfig", hub, 0, programs.kube.kubectl
         )
     repository = stack.enter_context(charts.serve(place / "charts"))
     for version in ("1.0.0", "1.1.0"):
         repository.add(EXAMPLES / "charts" / "hello", version=version)
     say(f"chart repository at {repository.url}")
-    return Demo(by_name["hub"], by_name["edge"], helm, place / "controller.log", repository)
+    return Demo(
+        by_name["hub"], by_name["edge"], programs.helm, place / "controller.log", repository
+    )
 
 
 @contextlib.asynccontextmanager
@@ -116,6 +135,12 @@ async def _controller(demo: Demo) -> AsyncIterator[asyncio.subprocess.Process]:
             await process.wait()
 
 
+async def _show(demo: Demo, say: Say) -> None:
+    await _apply(demo)
+    await _show_until_ready(demo, say)
+    say(_where_to_look(demo))
+
+
 async def _apply(demo: Demo) -> None:
     """Apply the example as soon as the controller has brought its CRDs."""
     edge = base64.b64encode(demo.edge.kubeconfig.read_bytes()).decode()
@@ -124,11 +149,54 @@ async def _apply(demo: Demo) -> None:
     )
     crds = ["crd/releases.helm.crossplane.io", "crd/providerconfigs.helm.crossplane.io"]
     for crd in crds:  # kubectl waits for the creation of one thing at a time
-        await asyncio.to_thread(demo.hub.kubectl, "wait", "--for=create", crd, "--timeout=60s")
-    await asyncio.to_thread(
-        demo.hub.kubectl, "wait", "--for=condition=Established", *crds, "--timeout=60s"
+        await _kubectl(demo.hub, "wait", "--for=create", crd, "--timeout=60s")
+    await _kubectl(demo.hub, "wait", "--for=condition=Established", *crds, "--timeout=60s")
+    await _kubectl(demo.hub, "apply", "-f", "-", text=text)
+
+
+async def _own_default(demo: Demo) -> str:
+    """Return the default ProviderConfig that a user's cluster has already, if any."""
+    try:
+        return await _kubectl(
+            demo.hub, "get", f"{CONFIGS}/default", "--ignore-not-found", "-o", "name"
+        )
+    except DevClusterError:  # not even the kind is there
+        return ""
+
+
+async def _tidy(demo: Demo, theirs: str, say: Say) -> None:
+    """Take out of someone's own cluster what only a running controller can remove."""
+    say("removing the example's Releases from your cluster")
+    remove = ("delete", "--ignore-not-found", "-n", "default", f"--timeout={TIDY_SECONDS}s")
+    configs = [f"{CONFIGS}/edge"] if theirs else [f"{CONFIGS}/edge", f"{CONFIGS}/default"]
+    try:
+        await _kubectl(demo.hub, *remove, "releases.helm.crossplane.io", *RELEASES)
+        await _kubectl(demo.hub, *remove, *configs, "secret/edge")
+    except DevClusterError as error:
+        say(f"not everything could be removed: {error}")
+    say("left in your cluster: Pilothouse's CRDs and the namespace hello")
+
+
+async def _kubectl(cluster: DevCluster, *arguments: str, text: str = "") -> str:
+    """Run kubectl so that it ends when the caller is cancelled."""
+    process = await asyncio.create_subprocess_exec(
+        *(str(cluster.kubectl_path), *arguments, "--kubeconfig", str(cluster.kubeconfig)),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=child_environment(cluster.directory),
+        start_new_session=True,
     )
-    await asyncio.to_thread(demo.hub.kubectl, "apply", "-f", "-", input=text)
+    try:
+        out, problem = await process.communicate(text.encode())
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        command = " ".join(("kubectl", *arguments))
+        raise DevClusterError(f"`{command}` failed on {cluster.name}: {problem.decode().strip()}")
+    return out.decode()
 
 
 async def _show_until_ready(demo: Demo, say: Say) -> None:
@@ -136,8 +204,8 @@ async def _show_until_ready(demo: Demo, say: Say) -> None:
     shown: dict[str, str] = {}
     async with asyncio.timeout(READY_SECONDS):
         while True:
-            answer = await asyncio.to_thread(
-                demo.hub.kubectl, "get", "releases.helm.crossplane.io", "-o", "json"
+            answer = await _kubectl(
+                demo.hub, "get", "releases.helm.crossplane.io", *RELEASES, "-o", "json"
             )
             items = json.loads(answer)["items"]
             for item in items:
@@ -145,7 +213,7 @@ async def _show_until_ready(demo: Demo, say: Say) -> None:
                 if shown.get(name) != now:
                     shown[name] = now
                     say(f"release {name}: {now}")
-            if items and all(state.startswith("ready") for state in shown.values()):
+            if all(state.startswith("ready") for state in shown.values()):
                 return
             await asyncio.sleep(LOOK_SECONDS)
 

@@ -1,0 +1,44 @@
+"""A build that is interrupted ends at once, compilers included."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def at_work(place: Path) -> list[str]:
+    """Name the processes whose Go cache is in a place."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if str(place).encode() in (process / "environ").read_bytes():
+                found.append((process / "comm").read_text().strip())
+        except OSError:
+            continue  # it has ended, or is someone else's
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda one: one.name)
+def test_an_interrupted_build_leaves_nobody_at_work(tmp_path: Path, number: signal.Signals) -> None:
+    empty = {"GOCACHE": str(tmp_path / "go"), "PILOTHOUSE_CACHE": str(tmp_path / "built")}
+    with subprocess.Popen(
+        [sys.executable, ROOT / "scripts" / "build.py"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **empty},
+    ) as build:
+        assert build.stdout
+        assert "building" in build.stdout.readline()
+        while "go" not in at_work(tmp_path):
+            assert build.poll() is None
+        build.send_signal(number)
+        assert build.wait(timeout=20) == 128 + number
+        assert "Traceback" not in build.stdout.read()
+    assert at_work(tmp_path) == []
+    assert [one.name for one in (tmp_path / "built").iterdir()] == ["pilothouse-engine.lock"]

