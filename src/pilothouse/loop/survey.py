@@ -92,7 +92,7 @@ class Surveyor:
         return replace(wanted, offer=offer) if offer else wanted
 
     def deployed(self, key: Key) -> None:
-        """An action has ended: what was found for its version is used up."""
+        """An action has ended: another version may be deployed, which is another question."""
         self._upgrades.deployed(key)
 
     async def wanted_with(self, key: Key, release: Release, version: str) -> Desired:
