@@ -101,6 +101,11 @@ def test_a_cluster_that_is_certainly_gone_is_let_go_after_a_while(
         assert "widow" in helm4(edge, "list", "-n", "lost", "-q")
         events = stage.events("widow")
         assert any(one["reason"] == "AbandonedExternalResource" for one in events)
+        with sqlite3.connect(tmp_path / "archive.db") as archive:
+            rows = archive.execute(
+                "SELECT inventory FROM entry WHERE action = 'Abandon'"
+            ).fetchall()
+        assert "apps/v1 Deployment lost/widow" in rows[0][0]
     finally:
         controller.stop()
     helm4(edge, "uninstall", "widow", "-n", "lost")

@@ -1,5 +1,6 @@
 """Waiting costs nothing, and a newer spec wins over it."""
 
+import sqlite3
 import time
 
 from stage import Stage, conditions, eventually, history
@@ -47,6 +48,10 @@ def test_a_newer_spec_ends_the_wait_for_an_older_one(stage: Stage, hub, helm4, n
     stage.wait("eager", "Ready", seconds=30)
     assert time.monotonic() - began < 30
     assert history(helm4, hub, namespace, "eager")[-1]["status"] == "deployed"
+    with sqlite3.connect(stage.controller.directory / "archive.db") as archive:
+        told = "SELECT action, revision FROM entry WHERE helm_release = ? AND error LIKE ?"
+        found = archive.execute(told, (f"{namespace}/eager", "%superseded by generation 2"))
+        assert found.fetchall() == [("Install", 1)]
 
 
 def test_a_wait_that_runs_out_names_what_was_not_ready(stage: Stage, namespace) -> None:

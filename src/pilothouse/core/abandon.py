@@ -7,6 +7,7 @@ a cluster that does not answer, refuses us or cannot be found by name may come b
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pilothouse.api.health import ResourceState
 from pilothouse.api.release import Release
 from pilothouse.core.decide import DELETION
 from pilothouse.core.desired import ReleaseName
@@ -59,9 +60,16 @@ def conclude_abandoned(release: Release, why: str, now: datetime) -> Conclusion:
         revision=at_provider.revision,
         chart=f"{release.spec.for_provider.chart.name} {at_provider.version}".strip(),
         error="",
+        # What was last seen there: nobody can look any more.
+        inventory="".join(f"{_named(one)}\n" for one in release.status.resources),
         started=now,
         finished=now,
     )
     said = f"left the Helm release {left} on the cluster of {cluster} as it is: {why}"
     notice = Notice("AbandonedExternalResource", said, warning=True)
     return Conclusion(status=release.status, notice=notice, entry=entry)
+
+
+def _named(one: ResourceState) -> str:
+    where = f"{one.namespace}/{one.name}" if one.namespace else one.name
+    return f"{one.api_version} {one.kind} {where}"

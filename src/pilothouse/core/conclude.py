@@ -24,7 +24,7 @@ from pilothouse.core.desired import Desired
 from pilothouse.core.details import objects_of, with_objects
 from pilothouse.core.hooks import as_text, with_tail, without_secrets
 from pilothouse.core.observed import FAILED, Decoded, Observed, Record
-from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice
+from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice, Outcome
 from pilothouse.core.plan import (
     Action,
     Install,
@@ -136,7 +136,8 @@ def conclude_action(
     plan, outcome = ended.plan, ended.outcome
     fault = outcome.fault
     if fault and (fault.kind in _NOT_COUNTED or _can_make_namespace(desired, fault)):
-        return Conclusion(status=release.status, again_now=True)
+        entry = _superseded(release, ended, observed, now)
+        return Conclusion(status=release.status, entry=entry, again_now=True)
     name = name_of(plan)
     status = msgspec.structs.replace(
         release.status, at_provider=_at_provider(release.status, outcome.record)
@@ -193,6 +194,16 @@ def _with_chart(status: ReleaseStatus, ended: Ended) -> ReleaseStatus:
     version = outcome.record.chart_version
     chart = deployed_chart(ended.desired, version, outcome.chart_digest, outcome.republished)
     return msgspec.structs.replace(status, chart=chart)
+
+
+def _superseded(release: Release, ended: Ended, observed: Observed, now: datetime) -> Entry | None:
+    """Keep what became of a revision whose wait a newer spec has ended."""
+    fault = ended.outcome.fault
+    if fault is None or fault.kind is not FaultKind.CANCELLED:
+        return None
+    said = f"the wait was ended: superseded by generation {release.metadata.generation}"
+    outcome = Outcome(ended.outcome.record or observed.record, Fault(fault.kind, said))
+    return _entry(release, replace(ended, outcome=outcome), now)
 
 
 def _went_back(ended: Ended) -> bool:

@@ -75,6 +75,8 @@ class Entry:
     finished: datetime
     # What failed hooks said.
     logs: str = ""
+    # What was left behind, one object a line; only when nobody could look any more.
+    inventory: str = ""
 
 
 @dataclass(frozen=True, slots=True)

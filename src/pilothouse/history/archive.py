@@ -31,17 +31,21 @@ CREATE TABLE IF NOT EXISTS entry (
     started TEXT NOT NULL,
     finished TEXT NOT NULL,
     logs TEXT NOT NULL DEFAULT '',
+    inventory TEXT NOT NULL DEFAULT '',
     UNIQUE (release, action, digest, revision, started)
 )
 """
 INSERT = """
 INSERT OR IGNORE INTO entry
     (release, cluster, helm_release, action, reason, digest, revision, chart, error, started, finished,
-     logs)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     logs, inventory)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-# A file of an earlier version has no such column.
-ADD_LOGS = "ALTER TABLE entry ADD COLUMN logs TEXT NOT NULL DEFAULT ''"
+# A file of an earlier version has no such columns.
+ADDED = {
+    "logs": "ALTER TABLE entry ADD COLUMN logs TEXT NOT NULL DEFAULT ''",
+    "inventory": "ALTER TABLE entry ADD COLUMN inventory TEXT NOT NULL DEFAULT ''",
+}
 
 
 class SqliteArchive:
@@ -80,8 +84,8 @@ class SqliteArchive:
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.execute(SCHEMA)
             columns = {row[1] for row in self._database.execute("PRAGMA table_info(entry)")}
-            if "logs" not in columns:
-                self._database.execute(ADD_LOGS)
+            for name in ADDED.keys() - columns:
+                self._database.execute(ADDED[name])
         except (sqlite3.Error, OSError) as error:
             msg = f"the archive {self._path} cannot be opened: {error}"
             raise PilothouseError(msg) from error
@@ -100,6 +104,7 @@ class SqliteArchive:
             entry.started.isoformat(),
             entry.finished.isoformat(),
             entry.logs,
+            entry.inventory,
         )
         database = self._opened()
         with database:

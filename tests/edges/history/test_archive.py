@@ -62,7 +62,8 @@ async def test_a_file_of_an_earlier_version_is_used_on(tmp_path: Path) -> None:
     async with SqliteArchive(path) as archive:
         await archive.append(ENTRY)
     database = sqlite3.connect(path)
-    database.execute("ALTER TABLE entry DROP COLUMN logs")
+    for column in ("logs", "inventory"):
+        database.execute(f"ALTER TABLE entry DROP COLUMN {column}")
     database.close()
     async with SqliteArchive(path) as archive:
         await archive.append(replace(ENTRY, revision=2, logs="Job migrate:\nno"))
