@@ -232,7 +232,7 @@ class World:
 
 
 @given(st.lists(EVENTS, max_size=25))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_every_history_ends_as_asked(history):
     world = World()
     for event, detail in history:
@@ -247,7 +247,7 @@ def test_every_history_ends_as_asked(history):
 
 
 @given(st.lists(EVENTS, max_size=25))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_every_history_can_be_deleted(history):
     world = World()
     for event, detail in history:
@@ -259,7 +259,7 @@ def test_every_history_can_be_deleted(history):
 
 
 @given(st.lists(EVENTS, max_size=15))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_rest_writes_nothing(history):
     world = World()
     for event, detail in history:
@@ -272,7 +272,7 @@ def test_rest_writes_nothing(history):
 
 
 @given(st.lists(EVENTS, max_size=25), st.integers(0, 3))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_with_a_rollback_limit_it_ends_as_asked_or_says_why_not(history, limit):
     world = World(limit=limit)
     world.edit(0)

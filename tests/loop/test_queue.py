@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pilothouse.api.meta import Key
@@ -45,7 +45,6 @@ async def test_the_newest_wish_for_later_counts() -> None:
 @given(
     st.lists(st.tuples(st.sampled_from(["add", "take", "done"]), st.integers(0, 2)), max_size=40)
 )
-@settings(deadline=None)
 def test_no_wish_is_lost_and_no_key_is_shared(steps) -> None:
     async def run() -> None:
         queue, held, wished = KeyedQueue(), set(), set()
