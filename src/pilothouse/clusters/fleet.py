@@ -246,6 +246,7 @@ class Fleet:
         """Read the credentials anew on the next reach."""
         if self._configs.get(Key(PROVIDER_CONFIG.qualified, "", config_name)) is None:
             self._known.pop(config_name, None)
+            self._credentials.forget(config_name)
             self._close_unused()
         self._stale.add(config_name)
 

@@ -73,6 +73,8 @@ class Controller:
         named = release.spec.provider_config_ref.name if release else None
         self._queue.add(key)
         self.wake(self._rivals.put(key, release))
+        if release and not release.metadata.deletion_timestamp:
+            self._sources.note(key, release)
         return self._configs.put(key, named)
 
     def releases_known(self) -> None:
