@@ -232,6 +232,10 @@ class Targets(Protocol):
         """Return the cluster; raises a PilothouseError that says what is missing."""
         ...
 
+    async def reach_config(self, config_name: str) -> Target:
+        """Return the cluster a ProviderConfig names; without a name, the one that Releases are on."""
+        ...
+
     def disregard(self, target: str, release: ReleaseName) -> None:
         """Nobody looks after that release any more."""
         ...

@@ -34,6 +34,11 @@ class CredentialReader:
         # The operator lets kubeconfigs run programs and read files, as provider-helm does.
         self._trust = trust
 
+    @property
+    def management(self) -> Credentials:
+        """The credentials of the cluster that Releases are on."""
+        return self._management
+
     async def read(self, config_name: str) -> Credentials:
         """Return the credentials a ProviderConfig stands for; raises what is missing, by its field."""
         config = self._configs.get(config_key(config_name))

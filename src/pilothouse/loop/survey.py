@@ -9,6 +9,7 @@ from pilothouse.core.desired import Defaults, Desired, ReleaseName, Sources, des
 from pilothouse.core.observed import Decoded, Observed
 from pilothouse.errors import PilothouseError
 from pilothouse.loop.actions import Actions
+from pilothouse.loop.dependencies import Dependencies
 from pilothouse.loop.rivals import Rivals
 from pilothouse.loop.sources import SourceReader
 from pilothouse.loop.triggers import Claims
@@ -41,6 +42,7 @@ class Surveyor:
         actions: Actions,
         claims: Claims,
         rivals: Rivals,
+        dependencies: Dependencies,
         defaults: Defaults,
     ) -> None:
         self._releases = releases
@@ -50,6 +52,7 @@ class Surveyor:
         self._actions = actions
         self._claims = claims
         self._rivals = rivals
+        self.dependencies = dependencies
         self._defaults = defaults
         self._memory: dict[Key, Memory] = {}
 
@@ -62,6 +65,7 @@ class Surveyor:
         self._memory.pop(key, None)
         self._let_be(self._claims.drop(key))
         self._sources.forget(key)
+        self.dependencies.forget(key)
 
     async def wanted(self, key: Key, release: Release) -> Desired:
         """Return what is asked; a deletion asks nothing of its references."""
