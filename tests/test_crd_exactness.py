@@ -203,6 +203,24 @@ spec.externalStatus[].apiVersion string !
 spec.externalStatus[].kind string !
 spec.externalStatus[].name string !
 spec.externalStatus[].namespace string
+spec.dependsOn array
+spec.dependsOn[] object
+spec.dependsOn[].apiVersion string
+spec.dependsOn[].kind string
+spec.dependsOn[].name string !
+spec.dependsOn[].namespace string
+spec.dependsOn[].ready string
+spec.dependsOn[].providerConfigRef object
+spec.dependsOn[].providerConfigRef.name string !
+status.dependencies array
+status.dependencies[] object
+status.dependencies[].apiVersion string
+status.dependencies[].kind string
+status.dependencies[].namespace string
+status.dependencies[].name string
+status.dependencies[].state string
+status.dependencies[].message string
+status.dependencies[].providerConfig string
 status.resources array
 status.resources[] object
 status.resources[].apiVersion string

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +95,10 @@ class Composition:
         objects = Objects(engine, at)
         instance = new_instance()
         self._releases, self._configs = Cache(RELEASE), Cache(PROVIDER_CONFIG)
-        self._references = ReferenceCache(objects)
+        self._references = ReferenceCache(objects, self._wake)
         self._lease = InstanceLease(objects, instance, settings.namespace)
         self._credentials = CredentialReader(
-            objects,
+            self._references,
             at,
             self._configs,
             namespace=settings.namespace,
@@ -145,6 +146,7 @@ class Composition:
             "fleet": self._fleet.run(),
             "watch configs": self._follow_configs(configs_known),
             "watch releases": self._follow_releases(configs_known),
+            "references": self._references.run(),
             "watch secrets": self._follow_names(SECRET, NOT_HELM),
             "watch config maps": self._follow_names(CONFIG_MAP, ""),
         }
@@ -204,13 +206,23 @@ class Composition:
     async def _follow_names(self, kind: Kind[Any], field_selector: str) -> None:
         def changed(metadata: ObjectMeta, gone: bool) -> None:  # noqa: FBT001 - a callback's shape
             reference = Reference(kind.kind, metadata.namespace, metadata.name)
-            version = metadata.resource_version
-            self._controller.wake(self._references.changed(reference, version, gone=gone))
-            if kind is SECRET:
-                for config in self._credentials.configs_reading(metadata.namespace, metadata.name):
-                    self._config_changed(config)
+            self._references.changed(reference, metadata.resource_version, gone=gone)
 
-        await follow_names(self._engine, self._at, kind, changed, field_selector=field_selector)
+        await follow_names(
+            self._engine,
+            self._at,
+            kind,
+            changed,
+            listed=partial(self._references.listed, kind.kind),
+            field_selector=field_selector,
+        )
+
+    def _wake(self, keys: set[Key]) -> None:
+        """Keys of a Secret or ConfigMap changed that these Releases or ProviderConfigs use."""
+        for key in keys:
+            if key.kind == PROVIDER_CONFIG.qualified:
+                self._config_changed(key.name)
+        self._controller.wake(key for key in keys if key.kind == RELEASE.qualified)
 
     def _config_changed(self, config: str) -> None:
         self._fleet.config_changed(config)

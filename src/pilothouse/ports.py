@@ -265,6 +265,10 @@ class Targets(Protocol):
         """Return the cluster; raises a PilothouseError that says what is missing."""
         ...
 
+    async def reach_config(self, config_name: str) -> Target:
+        """Return the cluster a ProviderConfig names; without a name, the one that Releases are on."""
+        ...
+
     def disregard(self, target: str, release: ReleaseName) -> None:
         """Nobody looks after that release any more."""
         ...
@@ -283,25 +287,35 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """One key of a ConfigMap or Secret that somebody refers to."""
+
+    reference: Reference
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.reference}, key {self.key}"
+
+
+@dataclass(frozen=True, slots=True)
 class Referred:
     """What was found there."""
 
     uid: str
     resource_version: str
-    data: Mapping[str, str] = field(repr=False)
-    # Keys whose value is not text.
-    binary: frozenset[str] = frozenset()
+    # None when the object has no such key.
+    value: bytes | None = field(repr=False)
 
 
 class References(Protocol):
-    """Reads what Releases refer to, and remembers who asked."""
+    """Reads what is referred to, and remembers who uses which key."""
 
-    async def read(self, reference: Reference) -> Referred | None:
-        """Return the object's data as text; None when there is no such object."""
+    async def read(self, use: Use) -> Referred | None:
+        """Return the value of a key; None when there is no such object."""
         ...
 
-    def used_by(self, key: Key, references: frozenset[Reference]) -> None:
-        """Note what a Release refers to now, so that a change wakes it."""
+    def used_by(self, key: Key, uses: frozenset[Use]) -> None:
+        """Note which keys somebody uses now, so that a change of one of them wakes it."""
         ...
 
 

@@ -3306,13 +3306,16 @@ func (x *ObserveRequest) GetAttend() []*Attention {
 // Attention is what the engine must know of a release to look at it rightly. Where the credentials allow no more,
 // only the namespaces of attended releases are watched.
 type Attention struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Namespace     string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Gone          bool                   `protobuf:"varint,3,opt,name=gone,proto3" json:"gone,omitempty"` // no longer looked after
-	HealthChecks  []*HealthCheck         `protobuf:"bytes,4,rep,name=health_checks,json=healthChecks,proto3" json:"health_checks,omitempty"`
-	External      []*Ref                 `protobuf:"bytes,5,rep,name=external,proto3" json:"external,omitempty"` // objects of others whose state is part of this release's
-	Token         string                 `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"`       // names the two above; comes back with what was seen by them
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Namespace    string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name         string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Gone         bool                   `protobuf:"varint,3,opt,name=gone,proto3" json:"gone,omitempty"` // no longer looked after
+	HealthChecks []*HealthCheck         `protobuf:"bytes,4,rep,name=health_checks,json=healthChecks,proto3" json:"health_checks,omitempty"`
+	External     []*Ref                 `protobuf:"bytes,5,rep,name=external,proto3" json:"external,omitempty"` // objects of others whose state is part of this release's
+	Token        string                 `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"`       // names the two above; comes back with what was seen by them
+	// There is no release: only `external` is looked at, and told of as the objects of revision 0 of this name.
+	// Its namespace is empty, so that it is no release's name.
+	Alone         bool `protobuf:"varint,7,opt,name=alone,proto3" json:"alone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3387,6 +3390,13 @@ func (x *Attention) GetToken() string {
 		return x.Token
 	}
 	return ""
+}
+
+func (x *Attention) GetAlone() bool {
+	if x != nil {
+		return x.Alone
+	}
+	return false
 }
 
 // HealthCheck judges the release's objects of one kind instead of kstatus. Both are CEL over the object.
@@ -5121,14 +5131,15 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\amissing\x18\x03 \x01(\tR\amissing\"c\n" +
 	"\x0eObserveRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x127\n" +
-	"\x06attend\x18\x02 \x03(\v2\x1f.pilothouse.engine.v1.AttentionR\x06attend\"\xe6\x01\n" +
+	"\x06attend\x18\x02 \x03(\v2\x1f.pilothouse.engine.v1.AttentionR\x06attend\"\xfc\x01\n" +
 	"\tAttention\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04gone\x18\x03 \x01(\bR\x04gone\x12F\n" +
 	"\rhealth_checks\x18\x04 \x03(\v2!.pilothouse.engine.v1.HealthCheckR\fhealthChecks\x125\n" +
 	"\bexternal\x18\x05 \x03(\v2\x19.pilothouse.engine.v1.RefR\bexternal\x12\x14\n" +
-	"\x05token\x18\x06 \x01(\tR\x05token\"\x8c\x01\n" +
+	"\x05token\x18\x06 \x01(\tR\x05token\x12\x14\n" +
+	"\x05alone\x18\a \x01(\bR\x05alone\"\x8c\x01\n" +
 	"\vHealthCheck\x12\x16\n" +
 	"\x06origin\x18\x01 \x01(\tR\x06origin\x12\x1f\n" +
 	"\vapi_version\x18\x02 \x01(\tR\n" +

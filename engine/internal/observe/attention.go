@@ -50,7 +50,11 @@ func (m *model) attend(key releaseKey, now *attention) {
 	}
 	held := m.attentions[key]
 	m.attentions[key] = now
-	m.openSpace(key.namespace)
+	if now.alone() {
+		m.standAlone(key)
+	} else {
+		m.openSpace(key.namespace)
+	}
 	if held != nil && proto.Equal(held.said, now.said) {
 		now.judges = held.judges // what they have judged stands
 		return
@@ -70,6 +74,10 @@ func (m *model) disregardLocked(key releaseKey, from *Subscription) {
 		return
 	}
 	delete(m.attentions, key)
+	if held.alone() {
+		m.leaveAlone(key)
+		return
+	}
 	m.closeSpace(key.namespace)
 	if len(held.judges) > 0 || len(held.external) > 0 {
 		m.attendAnew(key)

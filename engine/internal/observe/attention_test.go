@@ -233,3 +233,47 @@ func TestConditionsOfForeignObjects(t *testing.T) {
 		}
 	}
 }
+
+func TestObjectsWithoutARelease(t *testing.T) {
+	s := newScene(t)
+	alone := &enginev1.Attention{
+		Name: "d", Alone: true, Token: "t",
+		External: []*enginev1.Ref{{ApiVersion: "batch/v1", Kind: "Job", Namespace: "else", Name: "job"}},
+	}
+	s.reader.Attend([]*enginev1.Attention{alone})
+	s.asked("watch Job in else named job")
+	at := watchKey{GroupVersionKind: jobs.GroupVersionKind, namespace: "else", name: "job"}
+	s.model.replaceObjects(at, nil)
+	state := func() string {
+		batch := s.reader.take()
+		if batch == nil || len(batch.Objects) != 1 || len(batch.Objects[0].External) != 1 {
+			t.Fatalf("not one object: %v", batch)
+		}
+		told := batch.Objects[0]
+		if told.Namespace != "" || told.Name != "d" || told.Token != "t" || !told.Complete {
+			t.Fatalf("not told of what was asked: %v", told)
+		}
+		return told.External[0].State.String()
+	}
+	if got := state(); got != "NOT_FOUND" {
+		t.Fatal(got)
+	}
+	job := objectKey{"else", "job"}
+	s.model.putObject(at, job, current)
+	if got := state(); got != "CURRENT" {
+		t.Fatal(got)
+	}
+	s.model.replaceRecords("", []*record{rec(1, "uninstalled")}) // records come and go beside it
+	s.model.replaceRecords("", nil)
+	s.reader.take()
+	s.model.dropObject(at, job)
+	if got := state(); got != "NOT_FOUND" {
+		t.Fatal(got)
+	}
+	s.hands.asked = nil
+	s.reader.Attend([]*enginev1.Attention{{Name: "d", Gone: true}})
+	s.asked("unwatch Job in else named job")
+	if len(s.model.releases) != 0 {
+		t.Fatal("nothing is left of it")
+	}
+}

@@ -139,7 +139,7 @@ func (m *model) becomeReady(k *kind) {
 	k.ready = true
 	for _, ones := range k.members {
 		for _, one := range ones {
-			if one.absent && one.release.revision == one.release.newest.revision {
+			if one.absent && one.release.upToDate() {
 				m.missing(one, k.blind)
 			}
 		}

@@ -48,6 +48,6 @@ func (m *model) state(one *member) *enginev1.ObjectState {
 
 func (rel *release) proto(complete bool) *enginev1.ReleaseObjects {
 	return &enginev1.ReleaseObjects{
-		Namespace: rel.key.namespace, Name: rel.key.name, Revision: int32(rel.revision), Complete: complete,
+		Namespace: rel.key.namespace, Name: rel.key.name, Revision: int32(max(rel.revision, 0)), Complete: complete,
 	}
 }

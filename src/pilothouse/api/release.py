@@ -266,6 +266,42 @@ class UpgradeSpec(Wire, frozen=True):
     ] = ""
 
 
+class ConfigName(Wire, frozen=True):
+    """Names a ProviderConfig."""
+
+    name: Annotated[str, described("Name of the ProviderConfig.")]
+
+
+class DependsOn(Wire, frozen=True):
+    """An object that must be ready before this Release is installed or upgraded."""
+
+    RULES: ClassVar = (
+        Rule(
+            "has(self.apiVersion) == has(self.kind)",
+            "give apiVersion and kind, or neither for a Release",
+        ),
+    )
+
+    name: Annotated[str, described("Name of the object.")]
+    api_version: Annotated[str, described("API version of the object; default: a Release's.")] = ""
+    kind: Annotated[str, described("Kind of the object; default: Release.")] = ""
+    namespace: Annotated[
+        str, described("Its namespace, if it has one; default: this release's.")
+    ] = ""
+    ready: Annotated[
+        str,
+        described(
+            "CEL that is true when the object is ready; sees object, metadata, spec, status. "
+            "Default: the object is current, a Release Ready for its newest spec.",
+            maxLength=4096,
+        ),
+    ] = ""
+    provider_config_ref: Annotated[
+        ConfigName | None,
+        described("The cluster the object is on; default: the one this Release is on."),
+    ] = None
+
+
 class ReleaseSpec(Wire, frozen=True):
     """What is wanted."""
 
@@ -317,6 +353,14 @@ class ReleaseSpec(Wire, frozen=True):
         list[ExternalObject],
         described("Objects of other controllers whose state is part of this one's.", maxItems=50),
     ] = []
+    depends_on: Annotated[
+        list[DependsOn],
+        described(
+            "What must be ready before an install or upgrade; Releases named here are removed after "
+            "this one when both are deleted.",
+            maxItems=50,
+        ),
+    ] = []
     rollback_limit: Annotated[
         int | None,
         described(
@@ -358,6 +402,14 @@ class DeployedChart(Wire, frozen=True):
     range: Annotated[str, described("The range that its version was found in.")] = ""
     republished_digest: Annotated[
         str, described("The source has this digest under that version now; it is not deployed.")
+    ] = ""
+
+
+class DependencyState(ResourceState, frozen=True):
+    """Something this Release depends on, and how it is."""
+
+    provider_config: Annotated[
+        str, described("ProviderConfig of its cluster; empty: the Release's own cluster.")
     ] = ""
 
 
@@ -408,6 +460,9 @@ class ReleaseStatus(Wire, frozen=True):
         described(
             "Objects of other controllers: those asked for, and autoscalers of its workloads."
         ),
+    ] = []
+    dependencies: Annotated[
+        list[DependencyState], described("What this Release depends on, in the order of dependsOn.")
     ] = []
     watch_mode: Annotated[
         str,

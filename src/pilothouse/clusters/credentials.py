@@ -1,50 +1,47 @@
 """Read what a ProviderConfig says about how to reach its cluster."""
 
-import base64
 import os
-from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
-from pilothouse.api.kinds import PROVIDER_CONFIG, SECRET
+from pilothouse.api.kinds import PROVIDER_CONFIG
 from pilothouse.api.meta import Key
 from pilothouse.api.provider import Credentials as SourceOfCredentials
 from pilothouse.api.provider import ProviderConfig, SecretKeyReference
 from pilothouse.clusters.cache import Cache
-from pilothouse.clusters.objects import Objects
 from pilothouse.errors import ClusterForgotten, InvalidInput, Missing
 from pilothouse.faults import FaultKind
-from pilothouse.ports import Credentials
+from pilothouse.ports import Credentials, Reference, References, Use
 
 
 class CredentialReader:
-    """Turns ProviderConfigs into credentials, and knows which Secrets they came from."""
+    """Turns ProviderConfigs into credentials; a changed key of a Secret wakes the config that names it."""
 
     def __init__(
         self,
-        objects: Objects,
+        references: References,
         management: Credentials,
         configs: Cache[ProviderConfig],
         *,
         namespace: str,
         trust: bool = False,
     ) -> None:
-        self._objects = objects
+        self._references = references
         self._management = management
         self._configs = configs
         # A reference without a namespace means the controller's own.
         self._namespace = namespace
         # The operator lets kubeconfigs run programs and read files, as provider-helm does.
         self._trust = trust
-        self._readers: dict[tuple[str, str], set[str]] = defaultdict(set)
 
-    def configs_reading(self, namespace: str, name: str) -> set[str]:
-        """Name the ProviderConfigs that read, or wanted to read, a Secret."""
-        return self._readers.get((namespace, name), set())
+    @property
+    def management(self) -> Credentials:
+        """The credentials of the cluster that Releases are on."""
+        return self._management
 
     async def read(self, config_name: str) -> Credentials:
         """Return the credentials a ProviderConfig stands for; raises what is missing, by its field."""
-        config = self._configs.get(Key(PROVIDER_CONFIG.qualified, "", config_name))
+        config = self._configs.get(config_key(config_name))
         if config is None:
             msg = (
                 f'ProviderConfig "{config_name}" not found: '
@@ -52,6 +49,10 @@ class CredentialReader:
             )
             raise ClusterForgotten(msg, FaultKind.NOT_FOUND)
         return await self._read_config(config_name, config)
+
+    def forget(self, config_name: str) -> None:
+        """The ProviderConfig is gone."""
+        self._references.used_by(config_key(config_name), frozenset())
 
     async def _read_config(self, name: str, config: ProviderConfig) -> Credentials:
         spec = config.spec
@@ -70,6 +71,7 @@ class CredentialReader:
             raise InvalidInput(
                 f'ProviderConfig "{name}": spec.credentials is missing', FaultKind.INVALID
             )
+        self._note(name, source, spec.identity)
         identity, secret = "", b""
         if spec.identity:
             identity = spec.identity.type
@@ -84,10 +86,15 @@ class CredentialReader:
             identity_credentials=secret,
         )
 
+    def _note(self, name: str, *sources: SourceOfCredentials | None) -> None:
+        used = (one.secret_ref for one in sources if one and one.source == "Secret")
+        uses = frozenset(_use(ref) for ref in used if ref)
+        self._references.used_by(config_key(name), uses)
+
     async def _bytes(self, name: str, field: str, source: SourceOfCredentials) -> bytes:
         where = f'ProviderConfig "{name}": {field}'
         if source.source == "Secret" and source.secret_ref:
-            return await self._secret(name, where, source.secret_ref)
+            return await self._secret(where, source.secret_ref)
         if source.source == "Environment" and source.env:
             return self._variable(where, source.env.name)
         if source.source == "Filesystem" and source.fs:
@@ -109,17 +116,20 @@ class CredentialReader:
         except OSError as error:
             raise Missing(f"{where}: {path}: {error.strerror}", FaultKind.NOT_FOUND) from None
 
-    async def _secret(self, name: str, where: str, ref: SecretKeyReference) -> bytes:
+    async def _secret(self, where: str, ref: SecretKeyReference) -> bytes:
         where = f"{where}: Secret {ref.namespace}/{ref.name}"
-        self._readers[(ref.namespace, ref.name)].add(name)
-        try:
-            secret = await self._objects.get(SECRET, ref.name, ref.namespace)
-        except Missing:
-            raise ClusterForgotten(f"{where} not found", FaultKind.NOT_FOUND) from None
-        data = secret.data or {}
-        if ref.key not in data:
+        found = await self._references.read(_use(ref))
+        if found is None:
+            raise ClusterForgotten(f"{where} not found", FaultKind.NOT_FOUND)
+        if found.value is None:
             raise InvalidInput(f'{where} has no key "{ref.key}"', FaultKind.INVALID)
-        try:
-            return base64.b64decode(data[ref.key], validate=True)
-        except ValueError:
-            raise InvalidInput(f'{where}, key "{ref.key}": not base64', FaultKind.INVALID) from None
+        return found.value
+
+
+def config_key(name: str) -> Key:
+    """Return the key under which a ProviderConfig refers to Secrets."""
+    return Key(PROVIDER_CONFIG.qualified, "", name)
+
+
+def _use(ref: SecretKeyReference) -> Use:
+    return Use(Reference("Secret", ref.namespace, ref.name), ref.key)

@@ -88,6 +88,9 @@ class Eyes:
 
     def disregard(self, release: ReleaseName) -> bool:
         """Look after a release no longer; whether that is news."""
+        if not release.namespace:  # no release, so no record whose going would clear this
+            self._members.pop(release, None)
+            self._summaries.pop(release, None)
         return self._attentions.pop(release, None) is not None
 
     def attended(self) -> tuple[Attention, ...]:

@@ -191,6 +191,7 @@ class Fleet:
         # Which credentials a config stands for, and whether they must be read anew.
         self._known: dict[str, Credentials] = {}
         self._stale: set[str] = set()
+        self._management_used = False
         self._tasks: asyncio.TaskGroup | None = None
 
     async def run(self) -> None:
@@ -225,7 +226,10 @@ class Fleet:
         )
 
     async def reach_config(self, config_name: str) -> ClusterTarget:
-        """Return the cluster a ProviderConfig names."""
+        """Return the cluster a ProviderConfig names; without a name, the one that Releases are on."""
+        if not config_name:
+            self._management_used = True
+            return self._target(self._credentials.management)
         known = self._known.get(config_name)
         if known is None or config_name in self._stale:
             # First, so that a change during the reading is not lost.
@@ -247,6 +251,7 @@ class Fleet:
         """Read the credentials anew on the next reach."""
         if self._configs.get(Key(PROVIDER_CONFIG.qualified, "", config_name)) is None:
             self._known.pop(config_name, None)
+            self._credentials.forget(config_name)
             self._close_unused()
         self._stale.add(config_name)
 
@@ -264,6 +269,8 @@ class Fleet:
 
     def _close_unused(self) -> None:
         used = {credentials.fingerprint for credentials in self._known.values()}
+        if self._management_used:
+            used.add(self._credentials.management.fingerprint)
         for fingerprint in [one for one in self._targets if one not in used]:
             _, task = self._targets.pop(fingerprint)
             task.cancel()

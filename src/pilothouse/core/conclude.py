@@ -260,12 +260,14 @@ def conclude_quiet(
         status = with_objects(status, observed, desired.secrets)
     if isinstance(plan, Stop):
         said = redact(plan.reason, desired.secrets)
+        reason = "Deleting" if desired.absent else "Unavailable"
         stopped = (
             _synced(release, now, true=False, reason=plan.kind, message=said),
-            _ready(release, now, true=False, reason="Unavailable", message=said),
+            _ready(release, now, true=False, reason=reason, message=said),
         )
         return msgspec.structs.replace(
             status,
+            synced=False,
             conditions=_conditions(release, *stopped),
             observed_generation=release.metadata.generation,
             at_provider=_at_provider(status, observed.record),

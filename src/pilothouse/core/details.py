@@ -62,6 +62,7 @@ def _headline(status: ReleaseStatus) -> ReleaseStatus:
         summary="",
         resources=[],
         external=[],
+        dependencies=[],
         watch_mode="",
         conditions=[
             msgspec.structs.replace(one, message="") if one.type == READY else one

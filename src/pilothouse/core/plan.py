@@ -75,10 +75,11 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Nothing more will be tried until someone edits something; `kind` is the condition's reason."""
+    """Nothing more will be tried until something changes, or `until`; `kind` is the condition's reason."""
 
     kind: str
     reason: str
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,6 +182,8 @@ def attention(said: Attention) -> pb.Attention:
             for one in said.external
         ],
         token=said.token,
+        # No release is without a namespace.
+        alone=not said.release.namespace,
     )
 
 

@@ -62,7 +62,9 @@ class Actions:
         task = self._tasks.create_task(
             self._run(key, target, desired, plan), name=f"{name_of(plan)} {key}"
         )
-        self._underway[key] = _Underway(Running(name_of(plan), question(desired)), task)
+        # Until it has a slot nothing has been done, so a newer spec may take its place.
+        running = Running(name_of(plan), question(desired), waiting=True)
+        self._underway[key] = _Underway(running, task)
 
     def interrupt(self, key: Key) -> None:
         """End the wait of an action; an apply under way is never cut."""
@@ -105,12 +107,14 @@ class Actions:
         try:
             if not isinstance(plan, Install | Upgrade):
                 async with slot:
+                    self._begin(key)
                     order = Order(desired, plan, owner=self._owner)
                     return await self._follow(key, target, order, slot)
             # Before the slot: a chart server that does not answer holds nobody else up.
             chart = await target.resolve_chart(desired.chart)
             order = Order(desired, plan, chart_digest=chart.digest, owner=self._owner)
             async with slot:
+                self._begin(key)
                 outcome = await self._follow(key, target, order, slot)
             return replace(
                 outcome,
@@ -133,6 +137,11 @@ class Actions:
                 self._progress(key, event, slot)
         msg = "the engine ended an action without an outcome"
         raise EngineLost(msg, FaultKind.ENGINE_LOST)
+
+    def _begin(self, key: Key) -> None:
+        underway = self._underway.get(key)
+        if underway:
+            underway.running = replace(underway.running, waiting=False)
 
     def _progress(self, key: Key, progress: Progress, slot: "_Slot") -> None:
         underway = self._underway.get(key)

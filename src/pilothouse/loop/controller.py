@@ -11,6 +11,7 @@ from pilothouse.api.release import Release
 from pilothouse.core.desired import ReleaseName
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.commit import Committer
+from pilothouse.loop.dependencies import Dependencies
 from pilothouse.loop.observing import Lookout
 from pilothouse.loop.passes import Passes
 from pilothouse.loop.queue import KeyedQueue
@@ -70,6 +71,7 @@ class Controller:
         self._claims = Claims()
         self._configs = Configs()
         self._rivals = Rivals()
+        self._dependencies = Dependencies(releases, targets, self._queue)
         self._known = asyncio.Event()
 
     def release_changed(self, key: Key, value: msgspec.Struct | None) -> set[str]:
@@ -78,6 +80,9 @@ class Controller:
         named = release.spec.provider_config_ref.name if release else None
         self._queue.add(key)
         self.wake(self._rivals.put(key, release))
+        self.wake(self._dependencies.put(key, release))
+        if release and not release.metadata.deletion_timestamp:
+            self._sources.note(key, release)
         return self._configs.put(key, named)
 
     def releases_known(self) -> None:
@@ -95,8 +100,7 @@ class Controller:
 
     def config_changed(self, config: str) -> None:
         """A ProviderConfig, or what it refers to, changed."""
-        for key in self._configs.users(config):
-            self._queue.add(key)
+        self.wake(self._configs.users(config) | self._dependencies.of_config(config))
 
     def wake(self, keys: Iterable[Key]) -> None:
         """Something these Releases refer to changed."""
@@ -105,13 +109,12 @@ class Controller:
 
     def helm_release_changed(self, target: str, release: ReleaseName) -> None:
         """Something about a Helm release changed on a cluster."""
-        for key in self._claims.of_release(target, release):
-            self._queue.add(key)
+        self.wake(self._claims.of_release(target, release))
+        self.wake(self._dependencies.of_sight(target, release))
 
     def target_changed(self, target: str) -> None:
         """A whole cluster came into sight, or went out of it."""
-        for key in self._claims.of_target(target):
-            self._queue.add(key)
+        self.wake(self._claims.of_target(target) | self._dependencies.of_target(target))
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop`, then let what is being applied finish."""
@@ -130,6 +133,7 @@ class Controller:
                 claims=self._claims,
                 rivals=self._rivals,
                 upgrades=upgrades,
+                dependencies=self._dependencies,
                 defaults=self._settings.defaults,
             )
             reconciler = Reconciler(
@@ -178,6 +182,8 @@ class Controller:
             return
         try:
             await one.run_pass(key, release)
+            # What was just written about it is what its dependants may be waiting for.
+            self.wake(self._dependencies.put(key, self._releases.get(key)))
         except Exception:
             # The one place that catches everything: a bug must cost one release its pass, not all.
             log.exception("pass failed", key=str(key))

@@ -4,6 +4,7 @@ from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.core.conclude import attempts_of
 from pilothouse.core.decide import decide
+from pilothouse.core.dependencies import gate
 from pilothouse.core.desired import needs_version
 from pilothouse.core.outcome import Fault
 from pilothouse.core.plan import Inspect
@@ -51,6 +52,7 @@ class Lookout:
             self._tell(key, release, found)
 
     async def _judge(self, key: Key, release: Release) -> Verdict | None:
+        needs = await self._surveyor.dependencies.look(key, release)
         wanted = await self._surveyor.wanted(key, release)
         target = await self._surveyor.reach(key, release, wanted)
         if not target.sees(wanted.release):
@@ -64,7 +66,7 @@ class Lookout:
         observed = await self._surveyor.observe(key, release, wanted, target)
         now = self._clock.now()
         state = classify(wanted, observed, now)
-        plan = decide(wanted, observed, state, attempts_of(release), now)
+        plan = gate(decide(wanted, observed, state, attempts_of(release), now), needs, now)
         if isinstance(plan, Inspect):
             decoded = await target.decode(wanted.release, plan.revision)
             self._surveyor.memory(key).decoded = decoded

@@ -63,6 +63,10 @@ class KeyedQueue:
             self._again.discard(key)
             self.add(key)
 
+    def wants(self, key: Key) -> bool:
+        """Whether a pass over a key is asked for or under way."""
+        return key in self._waiting or key in self._busy
+
     def idle(self) -> bool:
         """Whether nothing is asked for now; timers do not count."""
         return not self._ready and not self._busy

@@ -21,6 +21,7 @@ from pilothouse.core.conclude import (
     conclude_quiet,
 )
 from pilothouse.core.decide import decide, question
+from pilothouse.core.dependencies import gate, in_order
 from pilothouse.core.desired import Desired, duration, needs_version
 from pilothouse.core.observed import Observed
 from pilothouse.core.outcome import Conclusion, Ended, Fault
@@ -73,6 +74,7 @@ class Reconciler:
         abandon_after: timedelta | None,
     ) -> None:
         self._surveyor = surveyor
+        self._dependencies = surveyor.dependencies
         self._writer = writer
         self._committer = committer
         self._actions = actions
@@ -105,6 +107,7 @@ class Reconciler:
                 return
             if not ours or not release.metadata.annotations.get(EXTERNAL_NAME):
                 release = await self._writer.claim(release)
+            await self._dependencies.look(key, release)
             wanted = await self._surveyor.wanted(key, release)
             if wanted.absent and not wanted.policies.delete:
                 # Left behind on purpose, so the cluster need not even be there.
@@ -144,6 +147,8 @@ class Reconciler:
         now = self._clock.now()
         state = classify(wanted, observed, now)
         plan = decide(wanted, observed, state, attempts_of(release), now)
+        plan = gate(plan, self._dependencies.latest(key), now)
+        plan = in_order(plan, wanted, release, self._dependencies.dependants(key), now)
         await self._carry_out(key, release, wanted, target, plan, state, observed)
         return plan
 
@@ -205,7 +210,9 @@ class Reconciler:
     ) -> None:
         match plan:
             case Install() | Upgrade() | Rollback() | Uninstall() | Unlock():
-                status = announce(release, wanted, plan, self._clock.now())
+                now = self._clock.now()
+                status = announce(release, wanted, plan, now)
+                status = self._dependencies.told(key, release, status, now)
                 await self._writer.status(release, status)
                 self._actions.start(key, target, wanted, plan)
             case Rest() | Wait() | Stop():
@@ -216,6 +223,7 @@ class Reconciler:
                 status = conclude_quiet(release, wanted, observed, state, plan, now)
                 if status.synced and isinstance(plan, Rest):
                     status = report(status, wanted)
+                status = self._dependencies.told(key, release, status, now)
                 if self._calm.holds(key, release.status, status):
                     return
                 await self._writer.status(release, status)
@@ -273,7 +281,7 @@ class Reconciler:
         memory.connected = made_of
 
     def _wait(self, key: Key, release: Release, plan: Rest | Wait | Stop) -> None:
-        if isinstance(plan, Wait) and plan.until:
+        if isinstance(plan, Wait | Stop) and plan.until:
             self._queue.add_after(key, plan.until - self._clock.now() + timedelta(milliseconds=5))
             return
         interval = release.metadata.annotations.get(POLL_INTERVAL)
@@ -288,13 +296,19 @@ class Reconciler:
             fault = Fault(fault.kind, redact(fault.message, wanted.secrets))
         asked = question(wanted) if wanted else f"generation {release.metadata.generation}"
         now = self._clock.now()
+        waiting = self._dependencies.excuse(key, release, fault.kind, now)
         attempts = attempts_of(release)
-        if not attempts.due(asked, now) and attempts.error == fault.message and attempts.next_at:
+        told = not attempts.due(asked, now) and attempts.error == fault.message
+        if told and attempts.next_at and not waiting:
             self._queue.add_after(key, attempts.next_at - now + timedelta(milliseconds=5))
             return
         deleting = release.metadata.deletion_timestamp is not None
         action = "Uninstall" if deleting else "Upgrade" if release.status.synced else "Install"
-        conclusion: Conclusion = conclude_fault(release, asked, fault, now, action)
+        conclusion = conclude_fault(release, asked, fault, now, action)
+        if waiting:
+            conclusion = Conclusion(status=waiting)
+        status = self._dependencies.told(key, release, conclusion.status, now)
+        conclusion = replace(conclusion, status=status)
         try:
             await self._committer.commit(key, release, conclusion)
         except (Conflict, EngineLost):

@@ -4,17 +4,18 @@ Everything that came from a Secret is noted, so that it can be taken out of what
 """
 
 import json
+from collections.abc import Iterator
 
 import yaml
 
 from pilothouse.api.meta import Key
-from pilothouse.api.release import Release, ValueSource
+from pilothouse.api.release import KeySelector, Release, ValueSource
 from pilothouse.core.desired import Sources, as_helm_reads
 from pilothouse.core.redact import strings_in
 from pilothouse.errors import InvalidInput, Missing
 from pilothouse.faults import FaultKind
-from pilothouse.loop.access import read_access
-from pilothouse.ports import Assignment, Composer, Document, Reference, References, Referred
+from pilothouse.loop.access import CA_KEY, WAYS, read_access
+from pilothouse.ports import Assignment, Composer, Document, Reference, References, Referred, Use
 
 VALUES_KEY, SET_KEY, PATCH_KEY = "values.yaml", "value", "patch.yaml"
 PATCH_ANNOTATION = "release.helm.crossplane.io/patch"
@@ -31,12 +32,13 @@ class SourceReader:
 
     async def resolve(self, key: Key, release: Release) -> Sources:
         """Return what the references came to; raises what is missing, by its field."""
-        reading = _Reading(self._references, self._namespace)
-        try:
-            return await self._read(release, reading)
-        finally:
-            # Also when something was missing: its appearance is what will wake this Release.
-            self._references.used_by(key, frozenset(reading.used))
+        # Also what is missing: its appearance is what will wake this Release.
+        self.note(key, release)
+        return await self._read(release, _Reading(self._references, self._namespace))
+
+    def note(self, key: Key, release: Release) -> None:
+        """Note which keys a Release uses, before any is read: one look at an object then serves all."""
+        self._references.used_by(key, frozenset(_uses(release, self._namespace)))
 
     def forget(self, key: Key) -> None:
         """The Release is gone."""
@@ -127,7 +129,6 @@ class _Reading:
     def __init__(self, references: References, namespace: str) -> None:
         self._references = references
         self._namespace = namespace
-        self.used: set[Reference] = set()
         self.secrets: set[str] = set()
         self.patch_annotations: list[tuple[str, str]] = []
 
@@ -137,22 +138,47 @@ class _Reading:
         selector = source.secret_key_ref or source.config_map_key_ref
         if selector is None:
             raise InvalidInput(f"{field}: give configMapKeyRef or secretKeyRef", FaultKind.INVALID)
-        key = selector.key or default_key
-        kind = "Secret" if secret else "ConfigMap"
-        reference = Reference(kind, selector.namespace or self._namespace, selector.name)
-        self.used.add(reference)
-        found = await self._references.read(reference)
-        if found and key in found.binary:
-            raise InvalidInput(f"{field}: {reference}, key {key}: not text", FaultKind.INVALID)
-        if found is None or key not in found.data:
+        use = _use(selector, default_key, self._namespace, secret=secret)
+        found = await self._references.read(use)
+        if found is None or found.value is None:
             if selector.optional:
                 return None
-            what = f'has no key "{key}"' if found else "not found"
-            raise Missing(f"{field}: {reference} {what}", FaultKind.NOT_FOUND)
-        text = found.data[key]
+            what = f'has no key "{use.key}"' if found else "not found"
+            raise Missing(f"{field}: {use.reference} {what}", FaultKind.NOT_FOUND)
+        try:
+            text = found.value.decode()
+        except UnicodeDecodeError:
+            raise InvalidInput(f"{field}: {use}: not text", FaultKind.INVALID) from None
         if secret:
             self.secrets |= _secret_strings(text)
-        return _Found(f"{field} ({reference}, key {key})", text, found)
+        return _Found(f"{field} ({use})", text, found)
+
+
+def _uses(release: Release, namespace: str) -> Iterator[Use]:
+    """Name every key a Release refers to."""
+    wanted = release.spec.for_provider
+    assigned = [one.value_from for one in wanted.set if one.value_from]
+    for sources, default_key in (
+        (wanted.values_from, VALUES_KEY),
+        (assigned, SET_KEY),
+        (wanted.patches_from, PATCH_KEY),
+        ([wanted.ca_bundle] if wanted.ca_bundle else [], CA_KEY),
+    ):
+        for source in sources:
+            secret = source.secret_key_ref is not None
+            selector = source.secret_key_ref or source.config_map_key_ref
+            if selector:
+                yield _use(selector, default_key, namespace, secret=secret)
+    pull = wanted.chart.pull_secret_ref
+    if pull:
+        for key in (one for way in WAYS for one in way):
+            yield Use(Reference("Secret", pull.namespace or namespace, pull.name), key)
+
+
+def _use(selector: KeySelector, default_key: str, namespace: str, *, secret: bool) -> Use:
+    kind = "Secret" if secret else "ConfigMap"
+    where = Reference(kind, selector.namespace or namespace, selector.name)
+    return Use(where, selector.key or default_key)
 
 
 def _secret_strings(text: str) -> set[str]:

@@ -12,6 +12,7 @@ from pilothouse.core.observed import Decoded, Observed
 from pilothouse.core.versions import kept_to_deployed, must_look_inside
 from pilothouse.errors import PilothouseError
 from pilothouse.loop.actions import Actions
+from pilothouse.loop.dependencies import Dependencies
 from pilothouse.loop.rivals import Rivals
 from pilothouse.loop.sources import SourceReader
 from pilothouse.loop.triggers import Claims
@@ -46,6 +47,7 @@ class Surveyor:
         claims: Claims,
         rivals: Rivals,
         upgrades: Upgrades,
+        dependencies: Dependencies,
         defaults: Defaults,
     ) -> None:
         self._releases = releases
@@ -56,6 +58,7 @@ class Surveyor:
         self._claims = claims
         self._rivals = rivals
         self._upgrades = upgrades
+        self.dependencies = dependencies
         self._defaults = defaults
         self._memory: dict[Key, Memory] = {}
 
@@ -69,6 +72,7 @@ class Surveyor:
         self._let_be(self._claims.drop(key))
         self._sources.forget(key)
         self._upgrades.forget(key)
+        self.dependencies.forget(key)
 
     async def wanted(self, key: Key, release: Release, version: str = "") -> Desired:
         """Return what is asked; a deletion asks nothing of its references."""

@@ -654,20 +654,22 @@ class ObserveRequest(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., attend: _Optional[_Iterable[_Union[Attention, _Mapping]]] = ...) -> None: ...
 
 class Attention(_message.Message):
-    __slots__ = ("namespace", "name", "gone", "health_checks", "external", "token")
+    __slots__ = ("namespace", "name", "gone", "health_checks", "external", "token", "alone")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     GONE_FIELD_NUMBER: _ClassVar[int]
     HEALTH_CHECKS_FIELD_NUMBER: _ClassVar[int]
     EXTERNAL_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
+    ALONE_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     name: str
     gone: bool
     health_checks: _containers.RepeatedCompositeFieldContainer[HealthCheck]
     external: _containers.RepeatedCompositeFieldContainer[Ref]
     token: str
-    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., gone: _Optional[bool] = ..., health_checks: _Optional[_Iterable[_Union[HealthCheck, _Mapping]]] = ..., external: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ..., token: _Optional[str] = ...) -> None: ...
+    alone: bool
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., gone: _Optional[bool] = ..., health_checks: _Optional[_Iterable[_Union[HealthCheck, _Mapping]]] = ..., external: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ..., token: _Optional[str] = ..., alone: _Optional[bool] = ...) -> None: ...
 
 class HealthCheck(_message.Message):
     __slots__ = ("origin", "api_version", "kind", "current", "failed")
