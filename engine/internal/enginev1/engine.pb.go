@@ -3562,11 +3562,16 @@ func (x *ReleaseObjects) GetToken() string {
 }
 
 type ObjectState struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
-	State         ObjectState_State      `protobuf:"varint,2,opt,name=state,proto3,enum=pilothouse.engine.v1.ObjectState_State" json:"state,omitempty"`
-	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	Generation    int64                  `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Ref        *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	State      ObjectState_State      `protobuf:"varint,2,opt,name=state,proto3,enum=pilothouse.engine.v1.ObjectState_State" json:"state,omitempty"`
+	Message    string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	Generation int64                  `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Not 0: what the release set may have been changed by another since it was applied. Changes with whose fields
+	// they are; `sight` with every write that is not of the status alone.
+	Altered       uint64 `protobuf:"fixed64,5,opt,name=altered,proto3" json:"altered,omitempty"`
+	Sight         uint64 `protobuf:"fixed64,6,opt,name=sight,proto3" json:"sight,omitempty"`
+	Scaled        bool   `protobuf:"varint,7,opt,name=scaled,proto3" json:"scaled,omitempty"` // an autoscaler has its replicas; told of altered objects
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3627,6 +3632,27 @@ func (x *ObjectState) GetGeneration() int64 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *ObjectState) GetAltered() uint64 {
+	if x != nil {
+		return x.Altered
+	}
+	return 0
+}
+
+func (x *ObjectState) GetSight() uint64 {
+	if x != nil {
+		return x.Sight
+	}
+	return 0
+}
+
+func (x *ObjectState) GetScaled() bool {
+	if x != nil {
+		return x.Scaled
+	}
+	return false
 }
 
 type HistoryRequest struct {
@@ -3749,6 +3775,379 @@ func (x *HistoryReply) GetRecords() []*Record {
 	return nil
 }
 
+// Compare asks the API server, by a dry run, what applying these objects again would change. The reference is the
+// manifest in Helm's record of that revision. Nothing is written.
+type CompareRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Namespace     string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Revision      int32                  `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	Objects       []*Ref                 `protobuf:"bytes,5,rep,name=objects,proto3" json:"objects,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompareRequest) Reset() {
+	*x = CompareRequest{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompareRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompareRequest) ProtoMessage() {}
+
+func (x *CompareRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompareRequest.ProtoReflect.Descriptor instead.
+func (*CompareRequest) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *CompareRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *CompareRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *CompareRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CompareRequest) GetRevision() int32 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *CompareRequest) GetObjects() []*Ref {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+type CompareReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Objects       []*Comparison          `protobuf:"bytes,1,rep,name=objects,proto3" json:"objects,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompareReply) Reset() {
+	*x = CompareReply{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompareReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompareReply) ProtoMessage() {}
+
+func (x *CompareReply) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompareReply.ProtoReflect.Descriptor instead.
+func (*CompareReply) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *CompareReply) GetObjects() []*Comparison {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+type Comparison struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	Missing       bool                   `protobuf:"varint,2,opt,name=missing,proto3" json:"missing,omitempty"`        // it is not there
+	Expires       bool                   `protobuf:"varint,3,opt,name=expires,proto3" json:"expires,omitempty"`        // it is meant to go by itself: a Job with a time to live
+	Differences   []*Difference          `protobuf:"bytes,4,rep,name=differences,proto3" json:"differences,omitempty"` // at most 50
+	Fault         *Fault                 `protobuf:"bytes,5,opt,name=fault,proto3" json:"fault,omitempty"`             // why it could not be compared
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Comparison) Reset() {
+	*x = Comparison{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Comparison) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Comparison) ProtoMessage() {}
+
+func (x *Comparison) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Comparison.ProtoReflect.Descriptor instead.
+func (*Comparison) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *Comparison) GetRef() *Ref {
+	if x != nil {
+		return x.Ref
+	}
+	return nil
+}
+
+func (x *Comparison) GetMissing() bool {
+	if x != nil {
+		return x.Missing
+	}
+	return false
+}
+
+func (x *Comparison) GetExpires() bool {
+	if x != nil {
+		return x.Expires
+	}
+	return false
+}
+
+func (x *Comparison) GetDifferences() []*Difference {
+	if x != nil {
+		return x.Differences
+	}
+	return nil
+}
+
+func (x *Comparison) GetFault() *Fault {
+	if x != nil {
+		return x.Fault
+	}
+	return nil
+}
+
+// Difference never carries a value.
+type Difference struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`       // JSON pointer
+	Manager       string                 `protobuf:"bytes,2,opt,name=manager,proto3" json:"manager,omitempty"` // the field manager that has it; empty: nobody says
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Difference) Reset() {
+	*x = Difference{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Difference) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Difference) ProtoMessage() {}
+
+func (x *Difference) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Difference.ProtoReflect.Descriptor instead.
+func (*Difference) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *Difference) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *Difference) GetManager() string {
+	if x != nil {
+		return x.Manager
+	}
+	return ""
+}
+
+// Repair applies these objects again from that same manifest, if that revision is still the deployed one. It makes
+// no new revision.
+type RepairRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Namespace     string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Revision      int32                  `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	Objects       []*RepairRequest_Part  `protobuf:"bytes,5,rep,name=objects,proto3" json:"objects,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepairRequest) Reset() {
+	*x = RepairRequest{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepairRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepairRequest) ProtoMessage() {}
+
+func (x *RepairRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepairRequest.ProtoReflect.Descriptor instead.
+func (*RepairRequest) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *RepairRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *RepairRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *RepairRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RepairRequest) GetRevision() int32 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *RepairRequest) GetObjects() []*RepairRequest_Part {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+type RepairReply struct {
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	Objects       []*RepairReply_Repaired `protobuf:"bytes,1,rep,name=objects,proto3" json:"objects,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepairReply) Reset() {
+	*x = RepairReply{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepairReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepairReply) ProtoMessage() {}
+
+func (x *RepairReply) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepairReply.ProtoReflect.Descriptor instead.
+func (*RepairReply) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *RepairReply) GetObjects() []*RepairReply_Repaired {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
 type WatchBatch_Change struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Type          WatchBatch_Type        `protobuf:"varint,1,opt,name=type,proto3,enum=pilothouse.engine.v1.WatchBatch_Type" json:"type,omitempty"`
@@ -3759,7 +4158,7 @@ type WatchBatch_Change struct {
 
 func (x *WatchBatch_Change) Reset() {
 	*x = WatchBatch_Change{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3771,7 +4170,7 @@ func (x *WatchBatch_Change) String() string {
 func (*WatchBatch_Change) ProtoMessage() {}
 
 func (x *WatchBatch_Change) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3811,7 +4210,7 @@ type ComposeRequest_Document struct {
 
 func (x *ComposeRequest_Document) Reset() {
 	*x = ComposeRequest_Document{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3823,7 +4222,7 @@ func (x *ComposeRequest_Document) String() string {
 func (*ComposeRequest_Document) ProtoMessage() {}
 
 func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3864,7 +4263,7 @@ type ComposeRequest_Assignment struct {
 
 func (x *ComposeRequest_Assignment) Reset() {
 	*x = ComposeRequest_Assignment{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3876,7 +4275,7 @@ func (x *ComposeRequest_Assignment) String() string {
 func (*ComposeRequest_Assignment) ProtoMessage() {}
 
 func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3923,7 +4322,7 @@ type CheckExpressionsRequest_Expression struct {
 
 func (x *CheckExpressionsRequest_Expression) Reset() {
 	*x = CheckExpressionsRequest_Expression{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3935,7 +4334,7 @@ func (x *CheckExpressionsRequest_Expression) String() string {
 func (*CheckExpressionsRequest_Expression) ProtoMessage() {}
 
 func (x *CheckExpressionsRequest_Expression) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3975,7 +4374,7 @@ type ObserveBatch_RecordChange struct {
 
 func (x *ObserveBatch_RecordChange) Reset() {
 	*x = ObserveBatch_RecordChange{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3987,7 +4386,7 @@ func (x *ObserveBatch_RecordChange) String() string {
 func (*ObserveBatch_RecordChange) ProtoMessage() {}
 
 func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4015,6 +4414,110 @@ func (x *ObserveBatch_RecordChange) GetGone() bool {
 		return x.Gone
 	}
 	return false
+}
+
+type RepairRequest_Part struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	Leave         []string               `protobuf:"bytes,2,rep,name=leave,proto3" json:"leave,omitempty"` // JSON pointers of what stays as it is
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepairRequest_Part) Reset() {
+	*x = RepairRequest_Part{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepairRequest_Part) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepairRequest_Part) ProtoMessage() {}
+
+func (x *RepairRequest_Part) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepairRequest_Part.ProtoReflect.Descriptor instead.
+func (*RepairRequest_Part) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{48, 0}
+}
+
+func (x *RepairRequest_Part) GetRef() *Ref {
+	if x != nil {
+		return x.Ref
+	}
+	return nil
+}
+
+func (x *RepairRequest_Part) GetLeave() []string {
+	if x != nil {
+		return x.Leave
+	}
+	return nil
+}
+
+type RepairReply_Repaired struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	Fault         *Fault                 `protobuf:"bytes,2,opt,name=fault,proto3" json:"fault,omitempty"` // absent when it was repaired
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepairReply_Repaired) Reset() {
+	*x = RepairReply_Repaired{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepairReply_Repaired) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepairReply_Repaired) ProtoMessage() {}
+
+func (x *RepairReply_Repaired) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepairReply_Repaired.ProtoReflect.Descriptor instead.
+func (*RepairReply_Repaired) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{49, 0}
+}
+
+func (x *RepairReply_Repaired) GetRef() *Ref {
+	if x != nil {
+		return x.Ref
+	}
+	return nil
+}
+
+func (x *RepairReply_Repaired) GetFault() *Fault {
+	if x != nil {
+		return x.Fault
+	}
+	return nil
 }
 
 var File_pilothouse_engine_v1_engine_proto protoreflect.FileDescriptor
@@ -4356,14 +4859,17 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x06states\x18\x05 \x03(\v2!.pilothouse.engine.v1.ObjectStateR\x06states\x12=\n" +
 	"\bexternal\x18\x06 \x03(\v2!.pilothouse.engine.v1.ObjectStateR\bexternal\x125\n" +
 	"\x05watch\x18\a \x01(\x0e2\x1f.pilothouse.engine.v1.WatchModeR\x05watch\x12\x14\n" +
-	"\x05token\x18\b \x01(\tR\x05token\"\x93\x02\n" +
+	"\x05token\x18\b \x01(\tR\x05token\"\xdb\x02\n" +
 	"\vObjectState\x12+\n" +
 	"\x03ref\x18\x01 \x01(\v2\x19.pilothouse.engine.v1.RefR\x03ref\x12=\n" +
 	"\x05state\x18\x02 \x01(\x0e2'.pilothouse.engine.v1.ObjectState.StateR\x05state\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x04 \x01(\x03R\n" +
-	"generation\"^\n" +
+	"generation\x12\x18\n" +
+	"\aaltered\x18\x05 \x01(\x06R\aaltered\x12\x14\n" +
+	"\x05sight\x18\x06 \x01(\x06R\x05sight\x12\x16\n" +
+	"\x06scaled\x18\a \x01(\bR\x06scaled\"^\n" +
 	"\x05State\x12\v\n" +
 	"\aUNKNOWN\x10\x00\x12\v\n" +
 	"\aCURRENT\x10\x01\x12\x0f\n" +
@@ -4380,12 +4886,44 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\vwith_config\x18\x05 \x01(\bR\n" +
 	"withConfig\"F\n" +
 	"\fHistoryReply\x126\n" +
-	"\arecords\x18\x01 \x03(\v2\x1c.pilothouse.engine.v1.RecordR\arecords*1\n" +
+	"\arecords\x18\x01 \x03(\v2\x1c.pilothouse.engine.v1.RecordR\arecords\"\xad\x01\n" +
+	"\x0eCompareRequest\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x05R\brevision\x123\n" +
+	"\aobjects\x18\x05 \x03(\v2\x19.pilothouse.engine.v1.RefR\aobjects\"J\n" +
+	"\fCompareReply\x12:\n" +
+	"\aobjects\x18\x01 \x03(\v2 .pilothouse.engine.v1.ComparisonR\aobjects\"\xe4\x01\n" +
+	"\n" +
+	"Comparison\x12+\n" +
+	"\x03ref\x18\x01 \x01(\v2\x19.pilothouse.engine.v1.RefR\x03ref\x12\x18\n" +
+	"\amissing\x18\x02 \x01(\bR\amissing\x12\x18\n" +
+	"\aexpires\x18\x03 \x01(\bR\aexpires\x12B\n" +
+	"\vdifferences\x18\x04 \x03(\v2 .pilothouse.engine.v1.DifferenceR\vdifferences\x121\n" +
+	"\x05fault\x18\x05 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\":\n" +
+	"\n" +
+	"Difference\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
+	"\amanager\x18\x02 \x01(\tR\amanager\"\x86\x02\n" +
+	"\rRepairRequest\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x05R\brevision\x12B\n" +
+	"\aobjects\x18\x05 \x03(\v2(.pilothouse.engine.v1.RepairRequest.PartR\aobjects\x1aI\n" +
+	"\x04Part\x12+\n" +
+	"\x03ref\x18\x01 \x01(\v2\x19.pilothouse.engine.v1.RefR\x03ref\x12\x14\n" +
+	"\x05leave\x18\x02 \x03(\tR\x05leave\"\xbf\x01\n" +
+	"\vRepairReply\x12D\n" +
+	"\aobjects\x18\x01 \x03(\v2*.pilothouse.engine.v1.RepairReply.RepairedR\aobjects\x1aj\n" +
+	"\bRepaired\x12+\n" +
+	"\x03ref\x18\x01 \x01(\v2\x19.pilothouse.engine.v1.RefR\x03ref\x121\n" +
+	"\x05fault\x18\x02 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault*1\n" +
 	"\tWatchMode\x12\v\n" +
 	"\aCLUSTER\x10\x00\x12\r\n" +
 	"\tNAMESPACE\x10\x01\x12\b\n" +
-	"\x04POLL\x10\x022\xd0\n" +
-	"\n" +
+	"\x04POLL\x10\x022\xf7\v\n" +
 	"\x06Engine\x12M\n" +
 	"\x05Hello\x12\".pilothouse.engine.v1.HelloRequest\x1a .pilothouse.engine.v1.HelloReply\x12S\n" +
 	"\aConnect\x12$.pilothouse.engine.v1.ConnectRequest\x1a\".pilothouse.engine.v1.ConnectReply\x12O\n" +
@@ -4402,7 +4940,9 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x03Run\x12 .pilothouse.engine.v1.RunRequest\x1a\x1e.pilothouse.engine.v1.RunEvent0\x01\x12W\n" +
 	"\aObserve\x12$.pilothouse.engine.v1.ObserveRequest\x1a\".pilothouse.engine.v1.ObserveBatch(\x010\x01\x12n\n" +
 	"\x10CheckExpressions\x12-.pilothouse.engine.v1.CheckExpressionsRequest\x1a+.pilothouse.engine.v1.CheckExpressionsReply\x12S\n" +
-	"\aHistory\x12$.pilothouse.engine.v1.HistoryRequest\x1a\".pilothouse.engine.v1.HistoryReplyB?Z=github.com/pilothouse-dev/pilothouse/engine/internal/enginev1b\x06proto3"
+	"\aHistory\x12$.pilothouse.engine.v1.HistoryRequest\x1a\".pilothouse.engine.v1.HistoryReply\x12S\n" +
+	"\aCompare\x12$.pilothouse.engine.v1.CompareRequest\x1a\".pilothouse.engine.v1.CompareReply\x12P\n" +
+	"\x06Repair\x12#.pilothouse.engine.v1.RepairRequest\x1a!.pilothouse.engine.v1.RepairReplyB?Z=github.com/pilothouse-dev/pilothouse/engine/internal/enginev1b\x06proto3"
 
 var (
 	file_pilothouse_engine_v1_engine_proto_rawDescOnce sync.Once
@@ -4417,7 +4957,7 @@ func file_pilothouse_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_pilothouse_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(WatchMode)(0),                             // 0: pilothouse.engine.v1.WatchMode
 	(Fault_Kind)(0),                            // 1: pilothouse.engine.v1.Fault.Kind
@@ -4470,20 +5010,28 @@ var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(*ObjectState)(nil),                        // 48: pilothouse.engine.v1.ObjectState
 	(*HistoryRequest)(nil),                     // 49: pilothouse.engine.v1.HistoryRequest
 	(*HistoryReply)(nil),                       // 50: pilothouse.engine.v1.HistoryReply
-	(*WatchBatch_Change)(nil),                  // 51: pilothouse.engine.v1.WatchBatch.Change
-	(*ComposeRequest_Document)(nil),            // 52: pilothouse.engine.v1.ComposeRequest.Document
-	(*ComposeRequest_Assignment)(nil),          // 53: pilothouse.engine.v1.ComposeRequest.Assignment
-	nil,                                        // 54: pilothouse.engine.v1.RunRequest.LabelsEntry
-	nil,                                        // 55: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	(*CheckExpressionsRequest_Expression)(nil), // 56: pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	(*ObserveBatch_RecordChange)(nil),          // 57: pilothouse.engine.v1.ObserveBatch.RecordChange
+	(*CompareRequest)(nil),                     // 51: pilothouse.engine.v1.CompareRequest
+	(*CompareReply)(nil),                       // 52: pilothouse.engine.v1.CompareReply
+	(*Comparison)(nil),                         // 53: pilothouse.engine.v1.Comparison
+	(*Difference)(nil),                         // 54: pilothouse.engine.v1.Difference
+	(*RepairRequest)(nil),                      // 55: pilothouse.engine.v1.RepairRequest
+	(*RepairReply)(nil),                        // 56: pilothouse.engine.v1.RepairReply
+	(*WatchBatch_Change)(nil),                  // 57: pilothouse.engine.v1.WatchBatch.Change
+	(*ComposeRequest_Document)(nil),            // 58: pilothouse.engine.v1.ComposeRequest.Document
+	(*ComposeRequest_Assignment)(nil),          // 59: pilothouse.engine.v1.ComposeRequest.Assignment
+	nil,                                        // 60: pilothouse.engine.v1.RunRequest.LabelsEntry
+	nil,                                        // 61: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	(*CheckExpressionsRequest_Expression)(nil), // 62: pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	(*ObserveBatch_RecordChange)(nil),          // 63: pilothouse.engine.v1.ObserveBatch.RecordChange
+	(*RepairRequest_Part)(nil),                 // 64: pilothouse.engine.v1.RepairRequest.Part
+	(*RepairReply_Repaired)(nil),               // 65: pilothouse.engine.v1.RepairReply.Repaired
 }
 var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	1,  // 0: pilothouse.engine.v1.Fault.kind:type_name -> pilothouse.engine.v1.Fault.Kind
 	12, // 1: pilothouse.engine.v1.ConnectRequest.impersonate:type_name -> pilothouse.engine.v1.Impersonation
 	11, // 2: pilothouse.engine.v1.ConnectRequest.identity:type_name -> pilothouse.engine.v1.Identity
 	14, // 3: pilothouse.engine.v1.WatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	51, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
+	57, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
 	7,  // 5: pilothouse.engine.v1.WatchBatch.fault:type_name -> pilothouse.engine.v1.Fault
 	14, // 6: pilothouse.engine.v1.GetRequest.resource:type_name -> pilothouse.engine.v1.Resource
 	14, // 7: pilothouse.engine.v1.ListRequest.resource:type_name -> pilothouse.engine.v1.Resource
@@ -4493,13 +5041,13 @@ var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	14, // 11: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
 	14, // 12: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
 	26, // 13: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	52, // 14: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	53, // 15: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
-	52, // 16: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	58, // 14: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	59, // 15: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
+	58, // 16: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
 	31, // 17: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
 	4,  // 18: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
-	54, // 19: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
-	55, // 20: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	60, // 19: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
+	61, // 20: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
 	36, // 21: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
 	37, // 22: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
 	5,  // 23: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
@@ -4510,8 +5058,8 @@ var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	40, // 28: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
 	41, // 29: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
 	31, // 30: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
-	56, // 31: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	57, // 32: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
+	62, // 31: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	63, // 32: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
 	47, // 33: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
 	7,  // 34: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
 	46, // 35: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
@@ -4522,45 +5070,59 @@ var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	31, // 40: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
 	6,  // 41: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
 	44, // 42: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
-	2,  // 43: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
-	44, // 44: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
-	8,  // 45: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
-	10, // 46: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
-	15, // 47: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
-	17, // 48: pilothouse.engine.v1.Engine.Get:input_type -> pilothouse.engine.v1.GetRequest
-	18, // 49: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
-	20, // 50: pilothouse.engine.v1.Engine.Create:input_type -> pilothouse.engine.v1.CreateRequest
-	21, // 51: pilothouse.engine.v1.Engine.Patch:input_type -> pilothouse.engine.v1.PatchRequest
-	22, // 52: pilothouse.engine.v1.Engine.Delete:input_type -> pilothouse.engine.v1.DeleteRequest
-	24, // 53: pilothouse.engine.v1.Engine.Review:input_type -> pilothouse.engine.v1.ReviewRequest
-	27, // 54: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
-	29, // 55: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
-	32, // 56: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
-	34, // 57: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
-	39, // 58: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
-	42, // 59: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
-	49, // 60: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
-	9,  // 61: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
-	13, // 62: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
-	16, // 63: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
-	25, // 64: pilothouse.engine.v1.Engine.Get:output_type -> pilothouse.engine.v1.ObjectReply
-	19, // 65: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
-	25, // 66: pilothouse.engine.v1.Engine.Create:output_type -> pilothouse.engine.v1.ObjectReply
-	25, // 67: pilothouse.engine.v1.Engine.Patch:output_type -> pilothouse.engine.v1.ObjectReply
-	23, // 68: pilothouse.engine.v1.Engine.Delete:output_type -> pilothouse.engine.v1.DeleteReply
-	25, // 69: pilothouse.engine.v1.Engine.Review:output_type -> pilothouse.engine.v1.ObjectReply
-	28, // 70: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
-	30, // 71: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
-	33, // 72: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
-	35, // 73: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
-	45, // 74: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
-	43, // 75: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
-	50, // 76: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
-	61, // [61:77] is the sub-list for method output_type
-	45, // [45:61] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	31, // 43: pilothouse.engine.v1.CompareRequest.objects:type_name -> pilothouse.engine.v1.Ref
+	53, // 44: pilothouse.engine.v1.CompareReply.objects:type_name -> pilothouse.engine.v1.Comparison
+	31, // 45: pilothouse.engine.v1.Comparison.ref:type_name -> pilothouse.engine.v1.Ref
+	54, // 46: pilothouse.engine.v1.Comparison.differences:type_name -> pilothouse.engine.v1.Difference
+	7,  // 47: pilothouse.engine.v1.Comparison.fault:type_name -> pilothouse.engine.v1.Fault
+	64, // 48: pilothouse.engine.v1.RepairRequest.objects:type_name -> pilothouse.engine.v1.RepairRequest.Part
+	65, // 49: pilothouse.engine.v1.RepairReply.objects:type_name -> pilothouse.engine.v1.RepairReply.Repaired
+	2,  // 50: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
+	44, // 51: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
+	31, // 52: pilothouse.engine.v1.RepairRequest.Part.ref:type_name -> pilothouse.engine.v1.Ref
+	31, // 53: pilothouse.engine.v1.RepairReply.Repaired.ref:type_name -> pilothouse.engine.v1.Ref
+	7,  // 54: pilothouse.engine.v1.RepairReply.Repaired.fault:type_name -> pilothouse.engine.v1.Fault
+	8,  // 55: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
+	10, // 56: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
+	15, // 57: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
+	17, // 58: pilothouse.engine.v1.Engine.Get:input_type -> pilothouse.engine.v1.GetRequest
+	18, // 59: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
+	20, // 60: pilothouse.engine.v1.Engine.Create:input_type -> pilothouse.engine.v1.CreateRequest
+	21, // 61: pilothouse.engine.v1.Engine.Patch:input_type -> pilothouse.engine.v1.PatchRequest
+	22, // 62: pilothouse.engine.v1.Engine.Delete:input_type -> pilothouse.engine.v1.DeleteRequest
+	24, // 63: pilothouse.engine.v1.Engine.Review:input_type -> pilothouse.engine.v1.ReviewRequest
+	27, // 64: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
+	29, // 65: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
+	32, // 66: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
+	34, // 67: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
+	39, // 68: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
+	42, // 69: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
+	49, // 70: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
+	51, // 71: pilothouse.engine.v1.Engine.Compare:input_type -> pilothouse.engine.v1.CompareRequest
+	55, // 72: pilothouse.engine.v1.Engine.Repair:input_type -> pilothouse.engine.v1.RepairRequest
+	9,  // 73: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
+	13, // 74: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
+	16, // 75: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
+	25, // 76: pilothouse.engine.v1.Engine.Get:output_type -> pilothouse.engine.v1.ObjectReply
+	19, // 77: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
+	25, // 78: pilothouse.engine.v1.Engine.Create:output_type -> pilothouse.engine.v1.ObjectReply
+	25, // 79: pilothouse.engine.v1.Engine.Patch:output_type -> pilothouse.engine.v1.ObjectReply
+	23, // 80: pilothouse.engine.v1.Engine.Delete:output_type -> pilothouse.engine.v1.DeleteReply
+	25, // 81: pilothouse.engine.v1.Engine.Review:output_type -> pilothouse.engine.v1.ObjectReply
+	28, // 82: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
+	30, // 83: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
+	33, // 84: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
+	35, // 85: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
+	45, // 86: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
+	43, // 87: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
+	50, // 88: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
+	52, // 89: pilothouse.engine.v1.Engine.Compare:output_type -> pilothouse.engine.v1.CompareReply
+	56, // 90: pilothouse.engine.v1.Engine.Repair:output_type -> pilothouse.engine.v1.RepairReply
+	73, // [73:91] is the sub-list for method output_type
+	55, // [55:73] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_pilothouse_engine_v1_engine_proto_init() }
@@ -4582,7 +5144,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pilothouse_engine_v1_engine_proto_rawDesc), len(file_pilothouse_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   51,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -43,6 +43,8 @@ const (
 	Engine_Observe_FullMethodName          = "/pilothouse.engine.v1.Engine/Observe"
 	Engine_CheckExpressions_FullMethodName = "/pilothouse.engine.v1.Engine/CheckExpressions"
 	Engine_History_FullMethodName          = "/pilothouse.engine.v1.Engine/History"
+	Engine_Compare_FullMethodName          = "/pilothouse.engine.v1.Engine/Compare"
+	Engine_Repair_FullMethodName           = "/pilothouse.engine.v1.Engine/Repair"
 )
 
 // EngineClient is the client API for Engine service.
@@ -67,6 +69,8 @@ type EngineClient interface {
 	Observe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ObserveRequest, ObserveBatch], error)
 	CheckExpressions(ctx context.Context, in *CheckExpressionsRequest, opts ...grpc.CallOption) (*CheckExpressionsReply, error)
 	History(ctx context.Context, in *HistoryRequest, opts ...grpc.CallOption) (*HistoryReply, error)
+	Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareReply, error)
+	Repair(ctx context.Context, in *RepairRequest, opts ...grpc.CallOption) (*RepairReply, error)
 }
 
 type engineClient struct {
@@ -267,6 +271,26 @@ func (c *engineClient) History(ctx context.Context, in *HistoryRequest, opts ...
 	return out, nil
 }
 
+func (c *engineClient) Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CompareReply)
+	err := c.cc.Invoke(ctx, Engine_Compare_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *engineClient) Repair(ctx context.Context, in *RepairRequest, opts ...grpc.CallOption) (*RepairReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RepairReply)
+	err := c.cc.Invoke(ctx, Engine_Repair_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // EngineServer is the server API for Engine service.
 // All implementations must embed UnimplementedEngineServer
 // for forward compatibility.
@@ -289,6 +313,8 @@ type EngineServer interface {
 	Observe(grpc.BidiStreamingServer[ObserveRequest, ObserveBatch]) error
 	CheckExpressions(context.Context, *CheckExpressionsRequest) (*CheckExpressionsReply, error)
 	History(context.Context, *HistoryRequest) (*HistoryReply, error)
+	Compare(context.Context, *CompareRequest) (*CompareReply, error)
+	Repair(context.Context, *RepairRequest) (*RepairReply, error)
 	mustEmbedUnimplementedEngineServer()
 }
 
@@ -346,6 +372,12 @@ func (UnimplementedEngineServer) CheckExpressions(context.Context, *CheckExpress
 }
 func (UnimplementedEngineServer) History(context.Context, *HistoryRequest) (*HistoryReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method History not implemented")
+}
+func (UnimplementedEngineServer) Compare(context.Context, *CompareRequest) (*CompareReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Compare not implemented")
+}
+func (UnimplementedEngineServer) Repair(context.Context, *RepairRequest) (*RepairReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Repair not implemented")
 }
 func (UnimplementedEngineServer) mustEmbedUnimplementedEngineServer() {}
 func (UnimplementedEngineServer) testEmbeddedByValue()                {}
@@ -624,6 +656,42 @@ func _Engine_History_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Engine_Compare_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CompareRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EngineServer).Compare(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Engine_Compare_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EngineServer).Compare(ctx, req.(*CompareRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Engine_Repair_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RepairRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EngineServer).Repair(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Engine_Repair_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EngineServer).Repair(ctx, req.(*RepairRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Engine_ServiceDesc is the grpc.ServiceDesc for Engine service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -678,6 +746,14 @@ var Engine_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "History",
 			Handler:    _Engine_History_Handler,
+		},
+		{
+			MethodName: "Compare",
+			Handler:    _Engine_Compare_Handler,
+		},
+		{
+			MethodName: "Repair",
+			Handler:    _Engine_Repair_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -54,7 +54,9 @@ type run struct {
 	records *records
 	kube    *kubeClient
 	// waits ends when the caller leaves. Nothing but waits may use it: a write that was begun is finished.
-	waits    context.Context
+	waits context.Context
+	// rehearsal makes every write of an object a dry run.
+	rehearsal bool
 	progress *phases
 	notes    string
 	logs     []*enginev1.HookLog

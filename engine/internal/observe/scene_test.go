@@ -15,6 +15,7 @@ import (
 // fakeHands notes what the model asks for.
 type fakeHands struct {
 	inventories map[int][]inventory.Ref // by revision: the tests have one release
+	applied     map[int][]uint64
 	asked       []string
 }
 
@@ -26,6 +27,7 @@ func (h *fakeHands) known(_ releaseKey, revision int) ([]inventory.Ref, bool) {
 	refs, ok := h.inventories[revision]
 	return refs, ok
 }
+func (h *fakeHands) traces(_ releaseKey, revision int) []uint64 { return h.applied[revision] }
 func (h *fakeHands) load(r *record)                        { h.note("load %d", r.revision) }
 func (h *fakeHands) remember(r *record, _ []inventory.Ref) { h.note("remember %d", r.revision) }
 func (h *fakeHands) forget(r *record)                      { h.note("forget %d", r.revision) }

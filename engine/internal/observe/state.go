@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/pilothouse-dev/pilothouse/engine/internal/drift"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
@@ -27,6 +28,8 @@ type objectState struct {
 	message    string
 	generation int64
 	by         *judge // nil: kstatus
+	// trace is zero where nobody asks whether the object was changed.
+	trace drift.Trace
 	// controlled objects (a ReplicaSet, a Pod) inherit Helm's label but belong to their controller.
 	controlled bool
 }
@@ -84,6 +87,7 @@ func decodeMetadata(head raw.Head, data []byte) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	state.look(&head, data, true)
 	return &stateObject{Head: head, state: state}, nil
 }
 

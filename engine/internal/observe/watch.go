@@ -79,6 +79,7 @@ func (o *observer) objectList(at watchKey, mapping *meta.RESTMapping) *raw.ListW
 		list.LabelSelector = ""
 		list.FieldSelector = fields.OneTermEqualSelector("metadata.name", at.name).String()
 	}
+	list.Managed = true
 	if stateless[at.GroupKind()] {
 		list.Target.MetadataOnly, list.Decode = true, decodeMetadata
 		return list
@@ -89,6 +90,7 @@ func (o *observer) objectList(at watchKey, mapping *meta.RESTMapping) *raw.ListW
 		if err != nil {
 			return nil, err
 		}
+		state.look(&head, data, false)
 		return &stateObject{Head: head, state: state}, nil
 	}
 	return list
@@ -176,8 +178,9 @@ func (o *observer) read(ctx context.Context, at watchKey, key objectKey) (object
 	view := viewer{by: o.model.judgeAt(at, key), foreign: at.name != ""}
 	target.MetadataOnly = stateless[at.GroupKind()] && view.by == nil
 	data, err := raw.Get(ctx, o.at.REST(), target, key.name)
+	head := raw.Head{}
 	if err == nil {
-		data, err = raw.Strip(data)
+		head, data, err = raw.Strip(data)
 	}
 	if err != nil {
 		switch e := fault.FromAPI(err); e.Kind {
@@ -197,6 +200,7 @@ func (o *observer) read(ctx context.Context, at watchKey, key objectKey) (object
 	if err != nil {
 		return unknown(err.Error()), nil
 	}
+	state.look(&head, data, stateless[at.GroupKind()])
 	return state, nil
 }
 
