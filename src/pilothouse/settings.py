@@ -51,3 +51,5 @@ class ControllerSettings:
     take_over: bool = False
     # What Ready means where a Release does not say: Objects or Helm.
     readiness: str = "Objects"
+    # What to do about drift where a Release does not say: Correct, Warn or Ignore.
+    drift_mode: str = "Correct"

@@ -39,6 +39,12 @@ import click
     help="What Ready means where a Release does not say: every object is current, or deployed and in sync.",
 )
 @click.option(
+    "--drift-mode",
+    type=click.Choice(["correct", "warn", "ignore"]),
+    help="What to do, where a Release does not say, when others change what a chart set: put it back "
+    "(default), say so, or nothing, as provider-helm.",
+)
+@click.option(
     "--abandon-after",
     default="10m",
     show_default=True,
@@ -81,6 +87,7 @@ def controller(
     observe_only: bool,
     take_over: bool,
     readiness: str | None,
+    drift_mode: str | None,
     verbose: bool,
 ) -> None:
     """Run the controller in the foreground until SIGTERM or Ctrl-C."""
@@ -104,6 +111,7 @@ def controller(
         observe_only=observe_only,
         take_over=take_over,
         readiness=(readiness or ("helm" if compat else "objects")).capitalize(),
+        drift_mode=(drift_mode or ("ignore" if compat else "correct")).capitalize(),
     )
 
     async def run() -> None:

@@ -14,6 +14,7 @@ from pilothouse.loop.commit import Committer
 from pilothouse.loop.observing import Lookout
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.reconcile import Reconciler
+from pilothouse.loop.repairs import Repairs
 from pilothouse.loop.rivals import Rivals
 from pilothouse.loop.sources import SourceReader
 from pilothouse.loop.survey import Surveyor
@@ -115,6 +116,7 @@ class Controller:
                 tasks, self._settings.actions_at_once, self._settings.instance, self._queue.add
             )
             committer = Committer(self._writer, self._archive, self._queue, self._clock)
+            repairs = Repairs(tasks, self._queue, self._clock, self._writer, self._archive)
             surveyor = Surveyor(
                 releases=self._releases,
                 targets=self._targets,
@@ -130,6 +132,7 @@ class Controller:
                 writer=self._writer,
                 committer=committer,
                 actions=actions,
+                repairs=repairs,
                 queue=self._queue,
                 clock=self._clock,
                 abandon_after=self._settings.abandon_after,
@@ -145,6 +148,7 @@ class Controller:
             for worker in workers:
                 worker.cancel()
             await asyncio.wait(workers)
+            await repairs.drain(self._settings.grace.total_seconds())
             await actions.drain(self._settings.grace.total_seconds())
             self._queue.close()
 
