@@ -81,6 +81,7 @@ class Repairs:
         self._remember(key, known)
         drift = judge(wanted.drift, wanted.policies, observed, known, now)
         if drift.compare and observed.record and key not in self._comparing:
+            log.debug("comparing", key=str(key), objects=len(drift.compare))
             work = self._compare(key, target, wanted, observed.record.revision, drift.compare)
             self._comparing[key] = self._tasks.create_task(work, name=f"Compare {key}")
         return replace(observed, drift=drift)
