@@ -177,6 +177,29 @@ KEY_NAMESPACES = "".join(
 )
 RELEASE_EXTENSIONS = """\
 spec.forProvider.caBundle object
+spec.drift object
+spec.drift.mode string enum Correct|Warn|Ignore
+spec.drift.ignore array
+spec.drift.ignore[] object
+spec.drift.ignore[].paths array !
+spec.drift.ignore[].paths[] string
+spec.drift.ignore[].target object
+spec.drift.ignore[].target.group string
+spec.drift.ignore[].target.version string
+spec.drift.ignore[].target.kind string
+spec.drift.ignore[].target.name string
+spec.drift.ignore[].target.namespace string
+status.drift array
+status.drift[] object
+status.drift[].apiVersion string
+status.drift[].kind string
+status.drift[].namespace string
+status.drift[].name string
+status.drift[].paths array
+status.drift[].paths[] string
+status.drift[].manager string
+status.drift[].state string
+status.drift[].message string
 spec.forProvider.config string
 spec.forProvider.chart.inline string
 spec.upgrade object

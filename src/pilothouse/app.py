@@ -130,7 +130,7 @@ class Composition:
                 actions_at_once=settings.actions_at_once,
                 abandon_after=settings.abandon_after,
                 hands_off=hands_off,
-                defaults=Defaults(readiness=settings.readiness),
+                defaults=Defaults(readiness=settings.readiness, drift=settings.drift_mode),
             ),
         )
         self._usages = UsageKeeper(objects, self._configs, self._controller.users)

@@ -11,7 +11,16 @@ from pilothouse.api.meta import Key
 from pilothouse.api.release import Release, ReleaseStatus
 from pilothouse.core.attention import Attention
 from pilothouse.core.desired import NO_DEFAULTS, ChartAsk, Defaults, Desired, ReleaseName
-from pilothouse.core.observed import Decoded, Objects, ObjectState, Record, WatchMode
+from pilothouse.core.drift_known import Correction, Difference
+from pilothouse.core.observed import (
+    Decoded,
+    ObjectRef,
+    Objects,
+    ObjectState,
+    Record,
+    Suspect,
+    WatchMode,
+)
 from pilothouse.core.outcome import Entry, Fault, Notice, Outcome
 from pilothouse.core.plan import Action
 from pilothouse.core.versions import Found, Query
@@ -147,6 +156,17 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """What applying one object again would change."""
+
+    ref: ObjectRef
+    differences: tuple[Difference, ...] = ()
+    missing: bool = False
+    expires: bool = False
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """Where an action is; `waiting` means that cancelling would end it."""
 
@@ -243,6 +263,18 @@ class Target(Protocol):
 
     async def decode(self, release: ReleaseName, revision: int) -> Decoded:
         """Read a revision whole."""
+        ...
+
+    async def compare(
+        self, release: ReleaseName, revision: int, suspects: Sequence[Suspect]
+    ) -> list[Comparison]:
+        """Ask what applying these objects again would change; changes nothing."""
+        ...
+
+    async def repair(
+        self, release: ReleaseName, revision: int, corrections: Sequence[Correction]
+    ) -> dict[ObjectRef, str]:
+        """Apply objects of the deployed revision again; return why some could not be."""
         ...
 
 

@@ -55,6 +55,8 @@ class ControllerSettings:
     take_over: bool = False
     # What Ready means where a Release does not say: Objects or Helm.
     readiness: str = "Objects"
+    # What to do about drift where a Release does not say: Correct, Warn or Ignore.
+    drift_mode: str = "Correct"
     # host:port on loopback or of the API server that users' addresses may lead to.
     egress_allow: tuple[str, ...] = ()
     # Helm getter plugins, and the URL schemes they may be used for.

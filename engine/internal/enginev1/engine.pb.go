@@ -3963,11 +3963,16 @@ func (x *ReleaseObjects) GetToken() string {
 }
 
 type ObjectState struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
-	State         ObjectState_State      `protobuf:"varint,2,opt,name=state,proto3,enum=pilothouse.engine.v1.ObjectState_State" json:"state,omitempty"`
-	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	Generation    int64                  `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Ref        *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	State      ObjectState_State      `protobuf:"varint,2,opt,name=state,proto3,enum=pilothouse.engine.v1.ObjectState_State" json:"state,omitempty"`
+	Message    string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	Generation int64                  `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Not 0: what the release set may have been changed by another since it was applied. Changes with whose fields
+	// they are; `sight` with every write that is not of the status alone.
+	Altered       uint64 `protobuf:"fixed64,5,opt,name=altered,proto3" json:"altered,omitempty"`
+	Sight         uint64 `protobuf:"fixed64,6,opt,name=sight,proto3" json:"sight,omitempty"`
+	Scaled        bool   `protobuf:"varint,7,opt,name=scaled,proto3" json:"scaled,omitempty"` // an autoscaler has its replicas; told of altered objects
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4028,6 +4033,27 @@ func (x *ObjectState) GetGeneration() int64 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *ObjectState) GetAltered() uint64 {
+	if x != nil {
+		return x.Altered
+	}
+	return 0
+}
+
+func (x *ObjectState) GetSight() uint64 {
+	if x != nil {
+		return x.Sight
+	}
+	return 0
+}
+
+func (x *ObjectState) GetScaled() bool {
+	if x != nil {
+		return x.Scaled
+	}
+	return false
 }
 
 type HistoryRequest struct {
@@ -4403,6 +4429,379 @@ func (x *HttpReply) GetTruncated() bool {
 	return false
 }
 
+// Compare asks the API server, by a dry run, what applying these objects again would change. The reference is the
+// manifest in Helm's record of that revision. Nothing is written.
+type CompareRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Namespace     string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Revision      int32                  `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	Objects       []*Ref                 `protobuf:"bytes,5,rep,name=objects,proto3" json:"objects,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompareRequest) Reset() {
+	*x = CompareRequest{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompareRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompareRequest) ProtoMessage() {}
+
+func (x *CompareRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompareRequest.ProtoReflect.Descriptor instead.
+func (*CompareRequest) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *CompareRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *CompareRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *CompareRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CompareRequest) GetRevision() int32 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *CompareRequest) GetObjects() []*Ref {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+type CompareReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Objects       []*Comparison          `protobuf:"bytes,1,rep,name=objects,proto3" json:"objects,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompareReply) Reset() {
+	*x = CompareReply{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompareReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompareReply) ProtoMessage() {}
+
+func (x *CompareReply) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompareReply.ProtoReflect.Descriptor instead.
+func (*CompareReply) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *CompareReply) GetObjects() []*Comparison {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+type Comparison struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	Missing       bool                   `protobuf:"varint,2,opt,name=missing,proto3" json:"missing,omitempty"`        // it is not there
+	Expires       bool                   `protobuf:"varint,3,opt,name=expires,proto3" json:"expires,omitempty"`        // it is meant to go by itself: a Job with a time to live
+	Differences   []*Difference          `protobuf:"bytes,4,rep,name=differences,proto3" json:"differences,omitempty"` // at most 50
+	Fault         *Fault                 `protobuf:"bytes,5,opt,name=fault,proto3" json:"fault,omitempty"`             // why it could not be compared
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Comparison) Reset() {
+	*x = Comparison{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Comparison) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Comparison) ProtoMessage() {}
+
+func (x *Comparison) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Comparison.ProtoReflect.Descriptor instead.
+func (*Comparison) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *Comparison) GetRef() *Ref {
+	if x != nil {
+		return x.Ref
+	}
+	return nil
+}
+
+func (x *Comparison) GetMissing() bool {
+	if x != nil {
+		return x.Missing
+	}
+	return false
+}
+
+func (x *Comparison) GetExpires() bool {
+	if x != nil {
+		return x.Expires
+	}
+	return false
+}
+
+func (x *Comparison) GetDifferences() []*Difference {
+	if x != nil {
+		return x.Differences
+	}
+	return nil
+}
+
+func (x *Comparison) GetFault() *Fault {
+	if x != nil {
+		return x.Fault
+	}
+	return nil
+}
+
+// Difference never carries a value.
+type Difference struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`       // JSON pointer
+	Manager       string                 `protobuf:"bytes,2,opt,name=manager,proto3" json:"manager,omitempty"` // the field manager that has it; empty: nobody says
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Difference) Reset() {
+	*x = Difference{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Difference) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Difference) ProtoMessage() {}
+
+func (x *Difference) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Difference.ProtoReflect.Descriptor instead.
+func (*Difference) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *Difference) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *Difference) GetManager() string {
+	if x != nil {
+		return x.Manager
+	}
+	return ""
+}
+
+// Repair applies these objects again from that same manifest, if that revision is still the deployed one. It makes
+// no new revision.
+type RepairRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Namespace     string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Revision      int32                  `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	Objects       []*RepairRequest_Part  `protobuf:"bytes,5,rep,name=objects,proto3" json:"objects,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepairRequest) Reset() {
+	*x = RepairRequest{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepairRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepairRequest) ProtoMessage() {}
+
+func (x *RepairRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepairRequest.ProtoReflect.Descriptor instead.
+func (*RepairRequest) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *RepairRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *RepairRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *RepairRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RepairRequest) GetRevision() int32 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *RepairRequest) GetObjects() []*RepairRequest_Part {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+type RepairReply struct {
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	Objects       []*RepairReply_Repaired `protobuf:"bytes,1,rep,name=objects,proto3" json:"objects,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepairReply) Reset() {
+	*x = RepairReply{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepairReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepairReply) ProtoMessage() {}
+
+func (x *RepairReply) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepairReply.ProtoReflect.Descriptor instead.
+func (*RepairReply) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *RepairReply) GetObjects() []*RepairReply_Repaired {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
 type WatchBatch_Change struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Type          WatchBatch_Type        `protobuf:"varint,1,opt,name=type,proto3,enum=pilothouse.engine.v1.WatchBatch_Type" json:"type,omitempty"`
@@ -4413,7 +4812,7 @@ type WatchBatch_Change struct {
 
 func (x *WatchBatch_Change) Reset() {
 	*x = WatchBatch_Change{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4425,7 +4824,7 @@ func (x *WatchBatch_Change) String() string {
 func (*WatchBatch_Change) ProtoMessage() {}
 
 func (x *WatchBatch_Change) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4466,7 +4865,7 @@ type FindVersionsRequest_Query struct {
 
 func (x *FindVersionsRequest_Query) Reset() {
 	*x = FindVersionsRequest_Query{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4478,7 +4877,7 @@ func (x *FindVersionsRequest_Query) String() string {
 func (*FindVersionsRequest_Query) ProtoMessage() {}
 
 func (x *FindVersionsRequest_Query) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4529,7 +4928,7 @@ type FindVersionsReply_Answer struct {
 
 func (x *FindVersionsReply_Answer) Reset() {
 	*x = FindVersionsReply_Answer{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4541,7 +4940,7 @@ func (x *FindVersionsReply_Answer) String() string {
 func (*FindVersionsReply_Answer) ProtoMessage() {}
 
 func (x *FindVersionsReply_Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4609,7 +5008,7 @@ type ComposeRequest_Document struct {
 
 func (x *ComposeRequest_Document) Reset() {
 	*x = ComposeRequest_Document{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4621,7 +5020,7 @@ func (x *ComposeRequest_Document) String() string {
 func (*ComposeRequest_Document) ProtoMessage() {}
 
 func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4662,7 +5061,7 @@ type ComposeRequest_Assignment struct {
 
 func (x *ComposeRequest_Assignment) Reset() {
 	*x = ComposeRequest_Assignment{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4674,7 +5073,7 @@ func (x *ComposeRequest_Assignment) String() string {
 func (*ComposeRequest_Assignment) ProtoMessage() {}
 
 func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4721,7 +5120,7 @@ type CheckExpressionsRequest_Expression struct {
 
 func (x *CheckExpressionsRequest_Expression) Reset() {
 	*x = CheckExpressionsRequest_Expression{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4733,7 +5132,7 @@ func (x *CheckExpressionsRequest_Expression) String() string {
 func (*CheckExpressionsRequest_Expression) ProtoMessage() {}
 
 func (x *CheckExpressionsRequest_Expression) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4773,7 +5172,7 @@ type ObserveBatch_RecordChange struct {
 
 func (x *ObserveBatch_RecordChange) Reset() {
 	*x = ObserveBatch_RecordChange{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4785,7 +5184,7 @@ func (x *ObserveBatch_RecordChange) String() string {
 func (*ObserveBatch_RecordChange) ProtoMessage() {}
 
 func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4813,6 +5212,110 @@ func (x *ObserveBatch_RecordChange) GetGone() bool {
 		return x.Gone
 	}
 	return false
+}
+
+type RepairRequest_Part struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	Leave         []string               `protobuf:"bytes,2,rep,name=leave,proto3" json:"leave,omitempty"` // JSON pointers of what stays as it is
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepairRequest_Part) Reset() {
+	*x = RepairRequest_Part{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepairRequest_Part) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepairRequest_Part) ProtoMessage() {}
+
+func (x *RepairRequest_Part) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepairRequest_Part.ProtoReflect.Descriptor instead.
+func (*RepairRequest_Part) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{55, 0}
+}
+
+func (x *RepairRequest_Part) GetRef() *Ref {
+	if x != nil {
+		return x.Ref
+	}
+	return nil
+}
+
+func (x *RepairRequest_Part) GetLeave() []string {
+	if x != nil {
+		return x.Leave
+	}
+	return nil
+}
+
+type RepairReply_Repaired struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	Fault         *Fault                 `protobuf:"bytes,2,opt,name=fault,proto3" json:"fault,omitempty"` // absent when it was repaired
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepairReply_Repaired) Reset() {
+	*x = RepairReply_Repaired{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepairReply_Repaired) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepairReply_Repaired) ProtoMessage() {}
+
+func (x *RepairReply_Repaired) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepairReply_Repaired.ProtoReflect.Descriptor instead.
+func (*RepairReply_Repaired) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{56, 0}
+}
+
+func (x *RepairReply_Repaired) GetRef() *Ref {
+	if x != nil {
+		return x.Ref
+	}
+	return nil
+}
+
+func (x *RepairReply_Repaired) GetFault() *Fault {
+	if x != nil {
+		return x.Fault
+	}
+	return nil
 }
 
 var File_pilothouse_engine_v1_engine_proto protoreflect.FileDescriptor
@@ -5198,14 +5701,17 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x06states\x18\x05 \x03(\v2!.pilothouse.engine.v1.ObjectStateR\x06states\x12=\n" +
 	"\bexternal\x18\x06 \x03(\v2!.pilothouse.engine.v1.ObjectStateR\bexternal\x125\n" +
 	"\x05watch\x18\a \x01(\x0e2\x1f.pilothouse.engine.v1.WatchModeR\x05watch\x12\x14\n" +
-	"\x05token\x18\b \x01(\tR\x05token\"\x93\x02\n" +
+	"\x05token\x18\b \x01(\tR\x05token\"\xdb\x02\n" +
 	"\vObjectState\x12+\n" +
 	"\x03ref\x18\x01 \x01(\v2\x19.pilothouse.engine.v1.RefR\x03ref\x12=\n" +
 	"\x05state\x18\x02 \x01(\x0e2'.pilothouse.engine.v1.ObjectState.StateR\x05state\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x04 \x01(\x03R\n" +
-	"generation\"^\n" +
+	"generation\x12\x18\n" +
+	"\aaltered\x18\x05 \x01(\x06R\aaltered\x12\x14\n" +
+	"\x05sight\x18\x06 \x01(\x06R\x05sight\x12\x16\n" +
+	"\x06scaled\x18\a \x01(\bR\x06scaled\"^\n" +
 	"\x05State\x12\v\n" +
 	"\aUNKNOWN\x10\x00\x12\v\n" +
 	"\aCURRENT\x10\x01\x12\x0f\n" +
@@ -5247,11 +5753,45 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x06status\x18\x01 \x01(\x05R\x06status\x12:\n" +
 	"\aheaders\x18\x02 \x03(\v2 .pilothouse.engine.v1.HttpHeaderR\aheaders\x12\x12\n" +
 	"\x04body\x18\x03 \x01(\fR\x04body\x12\x1c\n" +
-	"\ttruncated\x18\x04 \x01(\bR\ttruncated*1\n" +
+	"\ttruncated\x18\x04 \x01(\bR\ttruncated\"\xad\x01\n" +
+	"\x0eCompareRequest\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x05R\brevision\x123\n" +
+	"\aobjects\x18\x05 \x03(\v2\x19.pilothouse.engine.v1.RefR\aobjects\"J\n" +
+	"\fCompareReply\x12:\n" +
+	"\aobjects\x18\x01 \x03(\v2 .pilothouse.engine.v1.ComparisonR\aobjects\"\xe4\x01\n" +
+	"\n" +
+	"Comparison\x12+\n" +
+	"\x03ref\x18\x01 \x01(\v2\x19.pilothouse.engine.v1.RefR\x03ref\x12\x18\n" +
+	"\amissing\x18\x02 \x01(\bR\amissing\x12\x18\n" +
+	"\aexpires\x18\x03 \x01(\bR\aexpires\x12B\n" +
+	"\vdifferences\x18\x04 \x03(\v2 .pilothouse.engine.v1.DifferenceR\vdifferences\x121\n" +
+	"\x05fault\x18\x05 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\":\n" +
+	"\n" +
+	"Difference\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
+	"\amanager\x18\x02 \x01(\tR\amanager\"\x86\x02\n" +
+	"\rRepairRequest\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x05R\brevision\x12B\n" +
+	"\aobjects\x18\x05 \x03(\v2(.pilothouse.engine.v1.RepairRequest.PartR\aobjects\x1aI\n" +
+	"\x04Part\x12+\n" +
+	"\x03ref\x18\x01 \x01(\v2\x19.pilothouse.engine.v1.RefR\x03ref\x12\x14\n" +
+	"\x05leave\x18\x02 \x03(\tR\x05leave\"\xbf\x01\n" +
+	"\vRepairReply\x12D\n" +
+	"\aobjects\x18\x01 \x03(\v2*.pilothouse.engine.v1.RepairReply.RepairedR\aobjects\x1aj\n" +
+	"\bRepaired\x12+\n" +
+	"\x03ref\x18\x01 \x01(\v2\x19.pilothouse.engine.v1.RefR\x03ref\x121\n" +
+	"\x05fault\x18\x02 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault*1\n" +
 	"\tWatchMode\x12\v\n" +
 	"\aCLUSTER\x10\x00\x12\r\n" +
 	"\tNAMESPACE\x10\x01\x12\b\n" +
-	"\x04POLL\x10\x022\xee\b\n" +
+	"\x04POLL\x10\x022\x95\n" +
+	"\n" +
 	"\x06Engine\x12M\n" +
 	"\x05Hello\x12\".pilothouse.engine.v1.HelloRequest\x1a .pilothouse.engine.v1.HelloReply\x12S\n" +
 	"\aConnect\x12$.pilothouse.engine.v1.ConnectRequest\x1a\".pilothouse.engine.v1.ConnectReply\x12O\n" +
@@ -5264,7 +5804,9 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x03Run\x12 .pilothouse.engine.v1.RunRequest\x1a\x1e.pilothouse.engine.v1.RunEvent0\x01\x12W\n" +
 	"\aObserve\x12$.pilothouse.engine.v1.ObserveRequest\x1a\".pilothouse.engine.v1.ObserveBatch(\x010\x01\x12n\n" +
 	"\x10CheckExpressions\x12-.pilothouse.engine.v1.CheckExpressionsRequest\x1a+.pilothouse.engine.v1.CheckExpressionsReply\x12S\n" +
-	"\aHistory\x12$.pilothouse.engine.v1.HistoryRequest\x1a\".pilothouse.engine.v1.HistoryReply\x12J\n" +
+	"\aHistory\x12$.pilothouse.engine.v1.HistoryRequest\x1a\".pilothouse.engine.v1.HistoryReply\x12S\n" +
+	"\aCompare\x12$.pilothouse.engine.v1.CompareRequest\x1a\".pilothouse.engine.v1.CompareReply\x12P\n" +
+	"\x06Repair\x12#.pilothouse.engine.v1.RepairRequest\x1a!.pilothouse.engine.v1.RepairReply\x12J\n" +
 	"\x04Http\x12!.pilothouse.engine.v1.HttpRequest\x1a\x1f.pilothouse.engine.v1.HttpReplyB?Z=github.com/pilothouse-dev/pilothouse/engine/internal/enginev1b\x06proto3"
 
 var (
@@ -5280,7 +5822,7 @@ func file_pilothouse_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_pilothouse_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(WatchMode)(0),                             // 0: pilothouse.engine.v1.WatchMode
 	(Fault_Kind)(0),                            // 1: pilothouse.engine.v1.Fault.Kind
@@ -5340,22 +5882,30 @@ var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(*HttpHeader)(nil),                         // 55: pilothouse.engine.v1.HttpHeader
 	(*HttpRequest)(nil),                        // 56: pilothouse.engine.v1.HttpRequest
 	(*HttpReply)(nil),                          // 57: pilothouse.engine.v1.HttpReply
-	(*WatchBatch_Change)(nil),                  // 58: pilothouse.engine.v1.WatchBatch.Change
-	(*FindVersionsRequest_Query)(nil),          // 59: pilothouse.engine.v1.FindVersionsRequest.Query
-	(*FindVersionsReply_Answer)(nil),           // 60: pilothouse.engine.v1.FindVersionsReply.Answer
-	(*ComposeRequest_Document)(nil),            // 61: pilothouse.engine.v1.ComposeRequest.Document
-	(*ComposeRequest_Assignment)(nil),          // 62: pilothouse.engine.v1.ComposeRequest.Assignment
-	nil,                                        // 63: pilothouse.engine.v1.RunRequest.LabelsEntry
-	nil,                                        // 64: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	(*CheckExpressionsRequest_Expression)(nil), // 65: pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	(*ObserveBatch_RecordChange)(nil),          // 66: pilothouse.engine.v1.ObserveBatch.RecordChange
+	(*CompareRequest)(nil),                     // 58: pilothouse.engine.v1.CompareRequest
+	(*CompareReply)(nil),                       // 59: pilothouse.engine.v1.CompareReply
+	(*Comparison)(nil),                         // 60: pilothouse.engine.v1.Comparison
+	(*Difference)(nil),                         // 61: pilothouse.engine.v1.Difference
+	(*RepairRequest)(nil),                      // 62: pilothouse.engine.v1.RepairRequest
+	(*RepairReply)(nil),                        // 63: pilothouse.engine.v1.RepairReply
+	(*WatchBatch_Change)(nil),                  // 64: pilothouse.engine.v1.WatchBatch.Change
+	(*FindVersionsRequest_Query)(nil),          // 65: pilothouse.engine.v1.FindVersionsRequest.Query
+	(*FindVersionsReply_Answer)(nil),           // 66: pilothouse.engine.v1.FindVersionsReply.Answer
+	(*ComposeRequest_Document)(nil),            // 67: pilothouse.engine.v1.ComposeRequest.Document
+	(*ComposeRequest_Assignment)(nil),          // 68: pilothouse.engine.v1.ComposeRequest.Assignment
+	nil,                                        // 69: pilothouse.engine.v1.RunRequest.LabelsEntry
+	nil,                                        // 70: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	(*CheckExpressionsRequest_Expression)(nil), // 71: pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	(*ObserveBatch_RecordChange)(nil),          // 72: pilothouse.engine.v1.ObserveBatch.RecordChange
+	(*RepairRequest_Part)(nil),                 // 73: pilothouse.engine.v1.RepairRequest.Part
+	(*RepairReply_Repaired)(nil),               // 74: pilothouse.engine.v1.RepairReply.Repaired
 }
 var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	1,  // 0: pilothouse.engine.v1.Fault.kind:type_name -> pilothouse.engine.v1.Fault.Kind
 	12, // 1: pilothouse.engine.v1.ConnectRequest.impersonate:type_name -> pilothouse.engine.v1.Impersonation
 	11, // 2: pilothouse.engine.v1.ConnectRequest.identity:type_name -> pilothouse.engine.v1.Identity
 	14, // 3: pilothouse.engine.v1.WatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	58, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
+	64, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
 	7,  // 5: pilothouse.engine.v1.WatchBatch.fault:type_name -> pilothouse.engine.v1.Fault
 	18, // 6: pilothouse.engine.v1.ObjectCalls.calls:type_name -> pilothouse.engine.v1.ObjectCall
 	21, // 7: pilothouse.engine.v1.ObjectCall.get:type_name -> pilothouse.engine.v1.GetRequest
@@ -5374,15 +5924,15 @@ var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	14, // 20: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
 	28, // 21: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
 	28, // 22: pilothouse.engine.v1.FindVersionsRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	59, // 23: pilothouse.engine.v1.FindVersionsRequest.queries:type_name -> pilothouse.engine.v1.FindVersionsRequest.Query
-	60, // 24: pilothouse.engine.v1.FindVersionsReply.answers:type_name -> pilothouse.engine.v1.FindVersionsReply.Answer
-	61, // 25: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	62, // 26: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
-	61, // 27: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	65, // 23: pilothouse.engine.v1.FindVersionsRequest.queries:type_name -> pilothouse.engine.v1.FindVersionsRequest.Query
+	66, // 24: pilothouse.engine.v1.FindVersionsReply.answers:type_name -> pilothouse.engine.v1.FindVersionsReply.Answer
+	67, // 25: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	68, // 26: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
+	67, // 27: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
 	35, // 28: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
 	4,  // 29: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
-	63, // 30: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
-	64, // 31: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	69, // 30: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
+	70, // 31: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
 	40, // 32: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
 	41, // 33: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
 	5,  // 34: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
@@ -5393,8 +5943,8 @@ var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	44, // 39: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
 	45, // 40: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
 	35, // 41: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
-	65, // 42: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	66, // 43: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
+	71, // 42: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	72, // 43: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
 	51, // 44: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
 	7,  // 45: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
 	50, // 46: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
@@ -5407,40 +5957,54 @@ var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	48, // 53: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
 	55, // 54: pilothouse.engine.v1.HttpRequest.headers:type_name -> pilothouse.engine.v1.HttpHeader
 	55, // 55: pilothouse.engine.v1.HttpReply.headers:type_name -> pilothouse.engine.v1.HttpHeader
-	2,  // 56: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
-	7,  // 57: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
-	48, // 58: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
-	8,  // 59: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
-	10, // 60: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
-	15, // 61: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
-	22, // 62: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
-	29, // 63: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
-	31, // 64: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
-	33, // 65: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
-	36, // 66: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
-	38, // 67: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
-	43, // 68: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
-	46, // 69: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
-	53, // 70: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
-	56, // 71: pilothouse.engine.v1.Engine.Http:input_type -> pilothouse.engine.v1.HttpRequest
-	9,  // 72: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
-	13, // 73: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
-	16, // 74: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
-	23, // 75: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
-	30, // 76: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
-	32, // 77: pilothouse.engine.v1.Engine.FindVersions:output_type -> pilothouse.engine.v1.FindVersionsReply
-	34, // 78: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
-	37, // 79: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
-	39, // 80: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
-	49, // 81: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
-	47, // 82: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
-	54, // 83: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
-	57, // 84: pilothouse.engine.v1.Engine.Http:output_type -> pilothouse.engine.v1.HttpReply
-	72, // [72:85] is the sub-list for method output_type
-	59, // [59:72] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	35, // 56: pilothouse.engine.v1.CompareRequest.objects:type_name -> pilothouse.engine.v1.Ref
+	60, // 57: pilothouse.engine.v1.CompareReply.objects:type_name -> pilothouse.engine.v1.Comparison
+	35, // 58: pilothouse.engine.v1.Comparison.ref:type_name -> pilothouse.engine.v1.Ref
+	61, // 59: pilothouse.engine.v1.Comparison.differences:type_name -> pilothouse.engine.v1.Difference
+	7,  // 60: pilothouse.engine.v1.Comparison.fault:type_name -> pilothouse.engine.v1.Fault
+	73, // 61: pilothouse.engine.v1.RepairRequest.objects:type_name -> pilothouse.engine.v1.RepairRequest.Part
+	74, // 62: pilothouse.engine.v1.RepairReply.objects:type_name -> pilothouse.engine.v1.RepairReply.Repaired
+	2,  // 63: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
+	7,  // 64: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
+	48, // 65: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
+	35, // 66: pilothouse.engine.v1.RepairRequest.Part.ref:type_name -> pilothouse.engine.v1.Ref
+	35, // 67: pilothouse.engine.v1.RepairReply.Repaired.ref:type_name -> pilothouse.engine.v1.Ref
+	7,  // 68: pilothouse.engine.v1.RepairReply.Repaired.fault:type_name -> pilothouse.engine.v1.Fault
+	8,  // 69: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
+	10, // 70: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
+	15, // 71: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
+	22, // 72: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
+	29, // 73: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
+	31, // 74: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
+	33, // 75: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
+	36, // 76: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
+	38, // 77: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
+	43, // 78: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
+	46, // 79: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
+	53, // 80: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
+	58, // 81: pilothouse.engine.v1.Engine.Compare:input_type -> pilothouse.engine.v1.CompareRequest
+	62, // 82: pilothouse.engine.v1.Engine.Repair:input_type -> pilothouse.engine.v1.RepairRequest
+	56, // 83: pilothouse.engine.v1.Engine.Http:input_type -> pilothouse.engine.v1.HttpRequest
+	9,  // 84: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
+	13, // 85: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
+	16, // 86: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
+	23, // 87: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
+	30, // 88: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
+	32, // 89: pilothouse.engine.v1.Engine.FindVersions:output_type -> pilothouse.engine.v1.FindVersionsReply
+	34, // 90: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
+	37, // 91: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
+	39, // 92: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
+	49, // 93: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
+	47, // 94: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
+	54, // 95: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
+	59, // 96: pilothouse.engine.v1.Engine.Compare:output_type -> pilothouse.engine.v1.CompareReply
+	63, // 97: pilothouse.engine.v1.Engine.Repair:output_type -> pilothouse.engine.v1.RepairReply
+	57, // 98: pilothouse.engine.v1.Engine.Http:output_type -> pilothouse.engine.v1.HttpReply
+	84, // [84:99] is the sub-list for method output_type
+	69, // [69:84] is the sub-list for method input_type
+	69, // [69:69] is the sub-list for extension type_name
+	69, // [69:69] is the sub-list for extension extendee
+	0,  // [0:69] is the sub-list for field type_name
 }
 
 func init() { file_pilothouse_engine_v1_engine_proto_init() }
@@ -5469,7 +6033,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pilothouse_engine_v1_engine_proto_rawDesc), len(file_pilothouse_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   60,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

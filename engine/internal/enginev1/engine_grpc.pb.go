@@ -41,6 +41,8 @@ const (
 	Engine_Observe_FullMethodName          = "/pilothouse.engine.v1.Engine/Observe"
 	Engine_CheckExpressions_FullMethodName = "/pilothouse.engine.v1.Engine/CheckExpressions"
 	Engine_History_FullMethodName          = "/pilothouse.engine.v1.Engine/History"
+	Engine_Compare_FullMethodName          = "/pilothouse.engine.v1.Engine/Compare"
+	Engine_Repair_FullMethodName           = "/pilothouse.engine.v1.Engine/Repair"
 	Engine_Http_FullMethodName             = "/pilothouse.engine.v1.Engine/Http"
 )
 
@@ -62,6 +64,8 @@ type EngineClient interface {
 	Observe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ObserveRequest, ObserveBatch], error)
 	CheckExpressions(ctx context.Context, in *CheckExpressionsRequest, opts ...grpc.CallOption) (*CheckExpressionsReply, error)
 	History(ctx context.Context, in *HistoryRequest, opts ...grpc.CallOption) (*HistoryReply, error)
+	Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareReply, error)
+	Repair(ctx context.Context, in *RepairRequest, opts ...grpc.CallOption) (*RepairReply, error)
 	// One request to an address that a user gave (webhooks, identity providers), through the egress guard.
 	Http(ctx context.Context, in *HttpRequest, opts ...grpc.CallOption) (*HttpReply, error)
 }
@@ -224,6 +228,26 @@ func (c *engineClient) History(ctx context.Context, in *HistoryRequest, opts ...
 	return out, nil
 }
 
+func (c *engineClient) Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CompareReply)
+	err := c.cc.Invoke(ctx, Engine_Compare_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *engineClient) Repair(ctx context.Context, in *RepairRequest, opts ...grpc.CallOption) (*RepairReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RepairReply)
+	err := c.cc.Invoke(ctx, Engine_Repair_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *engineClient) Http(ctx context.Context, in *HttpRequest, opts ...grpc.CallOption) (*HttpReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(HttpReply)
@@ -252,6 +276,8 @@ type EngineServer interface {
 	Observe(grpc.BidiStreamingServer[ObserveRequest, ObserveBatch]) error
 	CheckExpressions(context.Context, *CheckExpressionsRequest) (*CheckExpressionsReply, error)
 	History(context.Context, *HistoryRequest) (*HistoryReply, error)
+	Compare(context.Context, *CompareRequest) (*CompareReply, error)
+	Repair(context.Context, *RepairRequest) (*RepairReply, error)
 	// One request to an address that a user gave (webhooks, identity providers), through the egress guard.
 	Http(context.Context, *HttpRequest) (*HttpReply, error)
 	mustEmbedUnimplementedEngineServer()
@@ -299,6 +325,12 @@ func (UnimplementedEngineServer) CheckExpressions(context.Context, *CheckExpress
 }
 func (UnimplementedEngineServer) History(context.Context, *HistoryRequest) (*HistoryReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method History not implemented")
+}
+func (UnimplementedEngineServer) Compare(context.Context, *CompareRequest) (*CompareReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Compare not implemented")
+}
+func (UnimplementedEngineServer) Repair(context.Context, *RepairRequest) (*RepairReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Repair not implemented")
 }
 func (UnimplementedEngineServer) Http(context.Context, *HttpRequest) (*HttpReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Http not implemented")
@@ -508,6 +540,42 @@ func _Engine_History_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Engine_Compare_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CompareRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EngineServer).Compare(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Engine_Compare_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EngineServer).Compare(ctx, req.(*CompareRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Engine_Repair_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RepairRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EngineServer).Repair(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Engine_Repair_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EngineServer).Repair(ctx, req.(*RepairRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Engine_Http_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(HttpRequest)
 	if err := dec(in); err != nil {
@@ -564,6 +632,14 @@ var Engine_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "History",
 			Handler:    _Engine_History_Handler,
+		},
+		{
+			MethodName: "Compare",
+			Handler:    _Engine_Compare_Handler,
+		},
+		{
+			MethodName: "Repair",
+			Handler:    _Engine_Repair_Handler,
 		},
 		{
 			MethodName: "Http",

@@ -42,18 +42,22 @@ func (a *run) configuration() (*action.Configuration, error) {
 }
 
 func (a *run) getter() genericclioptions.RESTClientGetter {
-	return boundedGetter{a.cluster.Getter(a.request.GetNamespace())}
+	return boundedGetter{a.cluster.Getter(a.request.GetNamespace()), a.rehearsal}
 }
 
 // boundedGetter gives clients whose requests end. Watches do not come through here.
 type boundedGetter struct {
 	genericclioptions.RESTClientGetter
+	rehearsal bool // every write is a dry run
 }
 
 func (g boundedGetter) ToRESTConfig() (*rest.Config, error) {
 	config, err := g.RESTClientGetter.ToRESTConfig()
 	if err == nil {
 		config.Timeout = requestTimeout
+		if g.rehearsal {
+			config.Wrap(rehearse)
+		}
 	}
 	return config, err
 }

@@ -121,13 +121,17 @@ func (k *kubeClient) Create(list kube.ResourceList, options ...kube.ClientCreate
 		return &kube.Result{}, nil
 	}
 	k.run.progress.say(enginev1.Progress_APPLYING, "")
-	return k.Client.Create(list, options...)
+	result, err := k.Client.Create(list, options...)
+	k.run.applied(result)
+	return result, err
 }
 
-// Update only adds the phase to Helm's own.
+// Update only adds to Helm's own the phase, and what objects looked like when they had been applied.
 func (k *kubeClient) Update(original, target kube.ResourceList, options ...kube.ClientUpdateOption) (*kube.Result, error) {
 	k.run.progress.say(enginev1.Progress_APPLYING, "")
-	return k.Client.Update(original, target, options...)
+	result, err := k.Client.Update(original, target, options...)
+	k.run.applied(result)
+	return result, err
 }
 
 // Delete deletes kind by kind, as Helm does, and reads the answers: an object that went at once need not be
@@ -206,12 +210,7 @@ func refs(list kube.ResourceList) []inventory.Ref {
 		if info.Name == "" {
 			continue // generateName: nobody can know it beforehand
 		}
-		kind := info.Mapping.GroupVersionKind
-		namespace := info.Namespace
-		if !info.Namespaced() {
-			namespace = ""
-		}
-		out = append(out, inventory.NewRef(kind.GroupVersion().String(), kind.Kind, namespace, info.Name))
+		out = append(out, infoRef(info))
 	}
 	return out
 }

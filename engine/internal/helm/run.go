@@ -54,10 +54,12 @@ type run struct {
 	records *records
 	kube    *kubeClient
 	// waits ends when the caller leaves. Nothing but waits may use it: a write that was begun is finished.
-	waits    context.Context
-	progress *phases
-	notes    string
-	logs     []*enginev1.HookLog
+	waits context.Context
+	// rehearsal makes every write of an object a dry run.
+	rehearsal bool
+	progress  *phases
+	notes     string
+	logs      []*enginev1.HookLog
 }
 
 // Run does what the request asks and returns when Helm has: cancelling ctx ends waits, never an apply. The error

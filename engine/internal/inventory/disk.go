@@ -16,6 +16,8 @@ type disk struct {
 type entry struct {
 	ResourceVersion string `json:"rv"`
 	Refs            []Ref  `json:"refs"`
+	// How each was when it was applied; absent: unknown.
+	Traces []uint64 `json:"traces,omitempty"`
 }
 
 // A uid comes from the API server, but it becomes a file name: only harmless ones do.
@@ -30,36 +32,39 @@ func (d *disk) path(uid string) string {
 }
 
 // load ignores whatever it cannot read: the caller decodes the record instead.
-func (d *disk) load(uid, resourceVersion string) ([]Ref, bool) {
+func (d *disk) load(uid, resourceVersion string) ([]Ref, []uint64, bool) {
 	path := d.path(uid)
 	if path == "" {
-		return nil, false
+		return nil, nil, false
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, false
+		return nil, nil, false
 	}
 	var e entry
 	if json.Unmarshal(data, &e) != nil || e.ResourceVersion != resourceVersion {
-		return nil, false
+		return nil, nil, false
 	}
 	refs := make([]Ref, len(e.Refs))
 	for i, r := range e.Refs {
 		if r.Kind == "" || r.Name == "" {
-			return nil, false
+			return nil, nil, false
 		}
 		refs[i] = NewRef(r.APIVersion, r.Kind, r.Namespace, r.Name)
 	}
-	return refs, true
+	if len(e.Traces) != len(refs) {
+		e.Traces = nil
+	}
+	return refs, e.Traces, true
 }
 
 // save writes beside the entry and renames, so that a crash leaves the old entry or the new one.
-func (d *disk) save(uid, resourceVersion string, refs []Ref) {
+func (d *disk) save(uid, resourceVersion string, refs []Ref, traces []uint64) {
 	path := d.path(uid)
 	if path == "" {
 		return
 	}
-	data, err := json.Marshal(entry{ResourceVersion: resourceVersion, Refs: refs})
+	data, err := json.Marshal(entry{ResourceVersion: resourceVersion, Refs: refs, Traces: traces})
 	if err != nil {
 		return
 	}

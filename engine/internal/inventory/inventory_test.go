@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pilothouse-dev/pilothouse/engine/internal/drift"
 )
 
 const manifest = `---
@@ -76,11 +78,11 @@ func TestDisk(t *testing.T) {
 	dir := t.TempDir()
 	store := NewStore(dir)
 	refs := []Ref{NewRef("v1", "ConfigMap", "home", "one")}
-	store.Save("1234-abcd", "7", refs)
-	if got, ok := NewStore(dir).Load("1234-abcd", "7"); !ok || !slices.Equal(got, refs) {
-		t.Fatalf("got %v, %v", got, ok)
+	store.Save("1234-abcd", "7", refs, []uint64{1 << 63})
+	if got, traces, ok := NewStore(dir).Load("1234-abcd", "7"); !ok || !slices.Equal(got, refs) || !slices.Equal(traces, []uint64{1 << 63}) {
+		t.Fatalf("got %v, %v, %v", got, traces, ok)
 	}
-	if _, ok := store.Load("1234-abcd", "8"); ok {
+	if _, _, ok := store.Load("1234-abcd", "8"); ok {
 		t.Fatal("another state of the record is another inventory")
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*"))
@@ -91,11 +93,11 @@ func TestDisk(t *testing.T) {
 		if err := os.WriteFile(files[0], []byte(broken), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := store.Load("1234-abcd", "7"); ok {
+		if _, _, ok := store.Load("1234-abcd", "7"); ok {
 			t.Fatalf("believed %q", broken)
 		}
 	}
-	store.Save("../../escape", "7", refs)
+	store.Save("../../escape", "7", refs, nil)
 	store.Discard("1234-abcd")
 	if files, _ := filepath.Glob(filepath.Join(dir, "*", "*")); len(files) != 0 {
 		t.Fatalf("left %v", files)
@@ -105,15 +107,24 @@ func TestDisk(t *testing.T) {
 func TestMemory(t *testing.T) {
 	store := NewStore("")
 	var heard []int
-	cancel := store.Listen(func(_, _ string, number int) { heard = append(heard, number) })
-	store.Put("ns", "a", 1, []Ref{{Name: "x"}})
+	cancel := store.Listen(Listener{
+		Put: func(_, _ string, number int) { heard = append(heard, number) },
+		Applied: func(_, _ string, number int, traces map[Ref]drift.Trace) {
+			heard = append(heard, number*10+len(traces))
+		},
+	})
+	store.Put("ns", "a", 1, []Ref{{Name: "x"}, {Name: "y", Namespace: "ns"}})
+	store.Applied("ns", "a", 1, map[Ref]drift.Trace{{Name: "y"}: {Own: 7}})
+	if got := store.Traces("ns", "a", 1); !slices.Equal(got, []uint64{0, 7}) {
+		t.Fatalf("traces are %v", got)
+	}
 	cancel()
 	store.Put("ns", "a", 2, nil)
-	if _, ok := store.Get("ns", "a", 1); !ok || !slices.Equal(heard, []int{1}) {
+	if _, ok := store.Get("ns", "a", 1); !ok || !slices.Equal(heard, []int{1, 11}) {
 		t.Fatalf("heard %v", heard)
 	}
 	store.Forget("ns", "a", 1)
-	if _, ok := store.Get("ns", "a", 1); ok {
+	if _, ok := store.Get("ns", "a", 1); ok || store.Traces("ns", "a", 1) != nil {
 		t.Fatal("not forgotten")
 	}
 }

@@ -75,9 +75,9 @@ func (l *loader) load(ctx context.Context, r *record) {
 		o.model.setInventory(r, refs, "")
 		return
 	}
-	if refs, ok := o.at.Inventories.Load(r.uid, r.secretState); ok {
+	if refs, traces, ok := o.at.Inventories.Load(r.uid, r.secretState); ok {
+		o.at.Inventories.Restore(r.release.namespace, r.release.name, r.revision, refs, traces)
 		o.model.setInventory(r, refs, r.secretState)
-		o.at.Inventories.Put(r.release.namespace, r.release.name, r.revision, refs)
 		return
 	}
 	refs, err := l.decode(ctx, r)

@@ -22,6 +22,7 @@ func (m *model) track(rel *release, revision int, refs []inventory.Ref, saved st
 		rel.members = append(rel.members, m.join(rel, ref, false))
 	}
 	if revision != 0 {
+		m.recall(rel)
 		m.joinExternal(rel)
 	}
 	// Only now, so that a kind both revisions have is not let go in between.
@@ -117,6 +118,9 @@ func (m *model) settle(rel *release) {
 		if one.absent && one.kind.ready {
 			m.missing(one, false)
 		}
+		if m.altered(one) != 0 {
+			m.tellMember(one)
+		}
 	}
 	if rel.refs != nil && rel.saved != rel.newest.secretState && !rel.newest.uninstalling() {
 		rel.saved = rel.newest.secretState
@@ -153,7 +157,7 @@ func (m *model) missing(one *member, urgent bool) {
 // set takes a member's state, from the watch or from a read.
 func (m *model) set(one *member, state objectState) {
 	one.absent = false
-	was := one.state
+	was, wasAltered := one.state, m.altered(one)
 	one.state = state
 	m.weigh(one)
 	rel := one.release
@@ -165,8 +169,12 @@ func (m *model) set(one *member, state objectState) {
 		}
 		return
 	}
+	news := state.tells(was)
+	if altered := m.altered(one); altered != wasAltered || altered != 0 && state.trace.Sight != was.trace.Sight {
+		news = true
+	}
 	switch {
-	case !rel.whole || !state.tells(was):
+	case !rel.whole || !news:
 	case state.controlled != was.controlled, one.external: // only the whole can tell that
 		m.tellWhole(rel)
 	default:

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pilothouse-dev/pilothouse/engine/internal/drift"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/inventory"
 )
@@ -13,6 +14,8 @@ import (
 type hands interface {
 	// known is a revision's inventory, if it is in memory.
 	known(key releaseKey, revision int) ([]inventory.Ref, bool)
+	// traces says how each object of a revision was when it was applied, as far as that is known.
+	traces(key releaseKey, revision int) []uint64
 	// load fetches a record's inventory in the background, then calls setInventory.
 	load(r *record)
 	// remember writes the inventory of a record that will not change again; forget undoes it.
@@ -92,6 +95,7 @@ type member struct {
 	// external: not of the release's inventory, but asked for.
 	external bool
 	troubled bool // counted as a workload that is not current
+	applied  drift.Trace
 }
 
 func newModel(h hands) *model {

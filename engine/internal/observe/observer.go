@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/drift"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/inventory"
 )
 
@@ -61,8 +62,13 @@ func newObserver(at *cluster.Cluster) *observer {
 }
 
 func (o *observer) start() {
-	o.unlisten = o.at.Inventories.Listen(func(namespace, name string, revision int) {
-		o.model.inventoryPut(releaseKey{namespace, name}, revision)
+	o.unlisten = o.at.Inventories.Listen(inventory.Listener{
+		Put: func(namespace, name string, revision int) {
+			o.model.inventoryPut(releaseKey{namespace, name}, revision)
+		},
+		Applied: func(namespace, name string, revision int, traces map[inventory.Ref]drift.Trace) {
+			o.model.setApplied(releaseKey{namespace, name}, revision, traces)
+		},
 	})
 	o.run(o.loader.run)
 	for range checkers {
@@ -100,10 +106,16 @@ func (o *observer) known(key releaseKey, revision int) ([]inventory.Ref, bool) {
 	return o.at.Inventories.Get(key.namespace, key.name, revision)
 }
 
+func (o *observer) traces(key releaseKey, revision int) []uint64 {
+	return o.at.Inventories.Traces(key.namespace, key.name, revision)
+}
+
 func (o *observer) load(r *record) { o.loader.add(func(ctx context.Context) { o.loader.load(ctx, r) }) }
 
 func (o *observer) remember(r *record, refs []inventory.Ref) {
-	o.loader.add(func(context.Context) { o.at.Inventories.Save(r.uid, r.secretState, refs) })
+	o.loader.add(func(context.Context) {
+		o.at.Inventories.Save(r.uid, r.secretState, refs, o.traces(r.release, r.revision))
+	})
 }
 
 func (o *observer) forget(r *record) {

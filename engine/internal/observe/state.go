@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/pilothouse-dev/pilothouse/engine/internal/drift"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
@@ -26,6 +27,8 @@ type objectState struct {
 	message    string
 	generation int64
 	by         *judge // nil: kstatus
+	// trace is zero where nobody asks whether the object was changed.
+	trace drift.Trace
 	// controlled objects (a ReplicaSet, a Pod) inherit Helm's label but belong to their controller.
 	controlled bool
 }

@@ -41,9 +41,13 @@ func (m *model) state(one *member) *enginev1.ObjectState {
 			message = cause
 		}
 	}
-	return &enginev1.ObjectState{
+	out := &enginev1.ObjectState{
 		Ref: one.ref.Proto(), State: one.state.state, Message: message, Generation: one.state.generation,
 	}
+	if out.Altered = m.altered(one); out.Altered != 0 {
+		out.Sight, out.Scaled = one.state.trace.Sight, len(m.scalersOf[one.workload()]) > 0
+	}
+	return out
 }
 
 func (rel *release) proto(complete bool) *enginev1.ReleaseObjects {

@@ -80,6 +80,7 @@ func (o *observer) objectList(at watchKey, mapping *meta.RESTMapping) *raw.ListW
 		list.FieldSelector = fields.OneTermEqualSelector("metadata.name", at.name).String()
 	}
 	list.Target.MetadataOnly = stateless[at.GroupKind()]
+	list.Managed = true
 	list.Decode = func(head raw.Head, data []byte) (runtime.Object, error) {
 		view := o.view(at, objectKey{head.Namespace, head.Name})
 		view.metadata = list.Target.MetadataOnly
@@ -87,6 +88,7 @@ func (o *observer) objectList(at watchKey, mapping *meta.RESTMapping) *raw.ListW
 		if err != nil {
 			return nil, err
 		}
+		state.look(&head, data, list.Target.MetadataOnly)
 		return &stateObject{Head: head, state: state}, nil
 	}
 	return list
@@ -179,8 +181,9 @@ func (o *observer) read(ctx context.Context, at watchKey, key objectKey) (object
 	view.metadata = stateless[at.GroupKind()] && view.by == nil
 	target.MetadataOnly = view.metadata
 	data, err := raw.Get(ctx, o.at.REST(), target, key.name)
+	head := raw.Head{}
 	if err == nil {
-		data, err = raw.Strip(data)
+		head, data, err = raw.Strip(data)
 	}
 	if err != nil {
 		switch e := fault.FromAPI(err); e.Kind {
@@ -196,6 +199,7 @@ func (o *observer) read(ctx context.Context, at watchKey, key objectKey) (object
 	if err != nil {
 		return unknown(err.Error()), nil
 	}
+	state.look(&head, data, stateless[at.GroupKind()])
 	return state, nil
 }
 

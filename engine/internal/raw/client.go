@@ -169,8 +169,5 @@ func Stream(ctx context.Context, client rest.Interface, t Target, options metav1
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, metav1.Unversioned).Stream(ctx)
 }
 
-// Strip is an object's bytes without its managedFields.
-func Strip(data []byte) ([]byte, error) {
-	_, data, err := read(data)
-	return data, err
-}
+// Strip is an object's bytes without its managedFields, which the head then gives.
+func Strip(data []byte) (Head, []byte, error) { return read(data) }

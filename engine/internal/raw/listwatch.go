@@ -25,6 +25,7 @@ type ListWatch struct {
 	Target                       Target
 	LabelSelector, FieldSelector string
 	Decode                       Decode
+	Managed                      bool // Decode wants the managedFields
 	// Failed and Worked may be nil. They are called from the reflector's goroutine.
 	Failed func(error)
 	Worked func()
@@ -90,6 +91,9 @@ func (lw *ListWatch) decode(data []byte) (runtime.Object, error) {
 	head, data, err := read(data)
 	if err != nil {
 		return nil, err
+	}
+	if !lw.Managed {
+		head.managed = nil
 	}
 	return lw.Decode(head, data)
 }

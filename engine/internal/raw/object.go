@@ -20,6 +20,15 @@ type Head struct {
 	Namespace, Name, UID, ResourceVersion string
 	// initialEventsEnd marks the bookmark that ends a streamed list.
 	initialEventsEnd bool
+	managed          []byte
+}
+
+// Managed gives the managedFields that were cut out of the object, once, to those who asked for them: they share
+// the memory of what the API server sent, which must not be kept.
+func (h *Head) Managed() []byte {
+	managed := h.managed
+	h.managed = nil
+	return managed
 }
 
 // Object is an object as bytes, without its managedFields.
@@ -110,6 +119,7 @@ func readMeta(data []byte, at span, head *Head, managed *span) error {
 			head.initialEventsEnd = bytes.Contains(data[value.start:value.end], initialEventsEnd)
 		case "managedFields":
 			*managed = member
+			head.managed = data[value.start:value.end]
 		}
 		return nil
 	})

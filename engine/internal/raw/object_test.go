@@ -19,7 +19,16 @@ func TestRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := (Head{APIVersion: "v1", Kind: "A", Namespace: "s", Name: "n", UID: "u", ResourceVersion: "7"}); head != want {
+			var managed, cut any
+			if fields := head.Managed(); fields != nil {
+				if err := json.Unmarshal(fields, &cut); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if head.Managed() != nil {
+				t.Fatal("it pins the memory of what was sent")
+			}
+			if want := (Head{APIVersion: "v1", Kind: "A", Namespace: "s", Name: "n", UID: "u", ResourceVersion: "7"}); !reflect.DeepEqual(head, want) {
 				t.Fatalf("got %+v", head)
 			}
 			var got, want map[string]any
@@ -28,6 +37,10 @@ func TestRead(t *testing.T) {
 			}
 			if err := json.Unmarshal([]byte(text), &want); err != nil {
 				t.Fatal(err)
+			}
+			managed = want["metadata"].(map[string]any)["managedFields"]
+			if !reflect.DeepEqual(managed, cut) {
+				t.Fatalf("cut out %v, want %v", cut, managed)
 			}
 			delete(want["metadata"].(map[string]any), "managedFields")
 			if !reflect.DeepEqual(got, want) {

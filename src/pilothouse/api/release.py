@@ -302,6 +302,47 @@ class DependsOn(Wire, frozen=True):
     ] = None
 
 
+class DriftTarget(Wire, frozen=True):
+    """Which objects; what is empty matches all, and `*` in a name any characters."""
+
+    group: Annotated[str, described("API group, such as apps.")] = ""
+    version: Annotated[str, described("API version, such as v1.")] = ""
+    kind: Annotated[str, described("Kind, such as Deployment.")] = ""
+    name: Annotated[str, described("Name of the object.")] = ""
+    namespace: Annotated[str, described("Namespace of the object.")] = ""
+
+
+class DriftIgnore(Wire, frozen=True):
+    """Fields that others may change."""
+
+    paths: Annotated[
+        list[str],
+        described(
+            "JSON pointers, such as /spec/replicas; what is below them counts too, and a step may be *.",
+            minItems=1,
+            maxItems=50,
+            items={"type": "string", "maxLength": 1024},
+        ),
+    ]
+    target: Annotated[DriftTarget, described("Which objects; default: all of the release.")] = (
+        DriftTarget()
+    )
+
+
+class DriftSpec(Wire, frozen=True):
+    """What to do when others change what the chart set."""
+
+    mode: Annotated[
+        str,
+        described(
+            "Correct: put it back. Warn: say so. Ignore: do not look. Default: as the controller is set, "
+            "which is Correct; Warn while the deployed revision was made by another client.",
+            enum=["Correct", "Warn", "Ignore"],
+        ),
+    ] = ""
+    ignore: Annotated[list[DriftIgnore], described("What others may change.", maxItems=50)] = []
+
+
 class ReleaseSpec(Wire, frozen=True):
     """What is wanted."""
 
@@ -361,6 +402,9 @@ class ReleaseSpec(Wire, frozen=True):
             maxItems=50,
         ),
     ] = []
+    drift: Annotated[
+        DriftSpec | None, described("What to do when others change what the chart set.")
+    ] = None
     rollback_limit: Annotated[
         int | None,
         described(
@@ -411,6 +455,27 @@ class DependencyState(ResourceState, frozen=True):
     provider_config: Annotated[
         str, described("ProviderConfig of its cluster; empty: the Release's own cluster.")
     ] = ""
+
+
+class DriftedObject(Wire, frozen=True):
+    """One object that is not as it was applied."""
+
+    api_version: Annotated[str, described("API version of the object.")] = ""
+    kind: Annotated[str, described("Kind of the object.")] = ""
+    namespace: Annotated[str, described("Namespace; empty for cluster-scoped objects.")] = ""
+    name: Annotated[str, described("Name of the object.")] = ""
+    paths: Annotated[
+        list[str],
+        described("JSON pointers of what differs, at most 20; the empty one: it was deleted."),
+    ] = []
+    manager: Annotated[str, described("The field manager that changed it, where one says so.")] = ""
+    state: Annotated[
+        str,
+        described(
+            "Warn: told only. Fight: it was put back again and again. Failed: it cannot be put back."
+        ),
+    ] = ""
+    message: Annotated[str, described("Why it cannot be put back.")] = ""
 
 
 class LastAttempt(Wire, frozen=True):
@@ -470,6 +535,10 @@ class ReleaseStatus(Wire, frozen=True):
             "How closely the credentials let Pilothouse look: Cluster, Namespace, or Poll (now and then)."
         ),
     ] = ""
+    drift: Annotated[
+        list[DriftedObject],
+        described("Objects that others changed and that are not put back; at most 50."),
+    ] = []
     last_attempt: Annotated[LastAttempt, described("The newest action.")] = LastAttempt()
     retries: Annotated[int, described("Failed attempts at the current spec.")] = 0
     next_attempt: Annotated[

@@ -39,6 +39,12 @@ import click
     help="What Ready means where a Release does not say: every object is current, or deployed and in sync.",
 )
 @click.option(
+    "--drift-mode",
+    type=click.Choice(["correct", "warn", "ignore"]),
+    help="What to do, where a Release does not say, when others change what a chart set: put it back "
+    "(default), say so, or nothing, as provider-helm.",
+)
+@click.option(
     "--abandon-after",
     default="10m",
     show_default=True,
@@ -104,6 +110,7 @@ def controller(
     egress_allow: tuple[str, ...],
     getter_plugins: Path | None,
     getter_plugin_schemes: tuple[str, ...],
+    drift_mode: str | None,
     verbose: bool,
 ) -> None:
     """Run the controller in the foreground until SIGTERM or Ctrl-C."""
@@ -130,6 +137,7 @@ def controller(
         egress_allow=egress_allow,
         getter_plugins=getter_plugins,
         getter_plugin_schemes=getter_plugin_schemes,
+        drift_mode=(drift_mode or ("ignore" if compat else "correct")).capitalize(),
     )
 
     async def run() -> None:

@@ -19,6 +19,7 @@ from pilothouse.core.observed import (
     Objects,
     ObjectState,
     Record,
+    Suspect,
     worst_first,
 )
 from pilothouse.core.outcome import Fault, Outcome
@@ -31,7 +32,7 @@ REMEMBERED_REMOVALS = 10_000
 class _Members:
     """The objects of one revision; those that are not current apart, so that a change costs little."""
 
-    __slots__ = ("calm", "external", "revision", "token", "total", "troubled", "watch")
+    __slots__ = ("altered", "calm", "external", "revision", "token", "total", "troubled", "watch")
 
     def __init__(self, change: ObjectsChange) -> None:
         self.revision, self.token, self.watch = change.revision, change.token, change.watch
@@ -41,10 +42,11 @@ class _Members:
         self.total = len(everything)
         self.calm = nsmallest(
             LISTED_MOST,
-            (replace(state, health=Health.CURRENT, message="") for state in everything.values()),
+            (ObjectState(state.ref, Health.CURRENT) for state in everything.values()),
             key=worst_first,
         )
         self.troubled: dict[ObjectRef, ObjectState] = {}
+        self.altered: dict[ObjectRef, Suspect] = {}
         for state in everything.values():
             self.put(state)
 
@@ -53,6 +55,16 @@ class _Members:
             self.troubled.pop(state.ref, None)
         else:
             self.troubled[state.ref] = state
+        if state.altered:
+            self.altered[state.ref] = Suspect(state.ref, state.altered, state.sight, state.scaled)
+        else:
+            self.altered.pop(state.ref, None)
+
+    def suspects(self) -> tuple[Suspect, ...]:
+        gone = [
+            Suspect(one.ref) for one in self.troubled.values() if one.health is Health.NOT_FOUND
+        ]
+        return tuple(sorted((*gone, *self.altered.values()), key=_by_name))
 
     def summary(self) -> Objects:
         listed = nsmallest(LISTED_MOST, self.troubled.values(), key=worst_first)
@@ -60,7 +72,15 @@ class _Members:
             calm = [one for one in self.calm if one.ref not in self.troubled]
             listed += calm[: LISTED_MOST - len(listed)]
         current = self.total - len(self.troubled)
-        return Objects(self.revision, self.total, current, tuple(listed), self.external, self.watch)
+        return Objects(
+            self.revision,
+            self.total,
+            current,
+            tuple(listed),
+            self.external,
+            self.watch,
+            self.suspects(),
+        )
 
 
 class Eyes:
@@ -227,6 +247,10 @@ class Eyes:
         if summary != self._summaries.get(change.release) or token != members.token:
             self._summaries[change.release] = summary
             self._wake(change.release)
+
+
+def _by_name(suspect: Suspect) -> tuple[str, str, str]:
+    return (suspect.ref.kind, suspect.ref.namespace, suspect.ref.name)
 
 
 def _richer(record: Record, held: Record) -> Record:

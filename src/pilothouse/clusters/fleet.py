@@ -18,7 +18,8 @@ from pilothouse.clusters.eyes import Eyes
 from pilothouse.clusters.objects import Objects
 from pilothouse.core.attention import Attention
 from pilothouse.core.desired import ChartAsk, ReleaseName
-from pilothouse.core.observed import Decoded, Record, WatchMode
+from pilothouse.core.drift_known import Correction
+from pilothouse.core.observed import Decoded, ObjectRef, Record, Suspect, WatchMode
 from pilothouse.core.observed import Objects as ObservedObjects
 from pilothouse.core.outcome import Outcome
 from pilothouse.engine.client import EngineClient
@@ -31,7 +32,7 @@ from pilothouse.errors import (
     PilothouseError,
 )
 from pilothouse.faults import FaultKind
-from pilothouse.ports import Credentials, Order, Progress, ResolvedChart, Sighting
+from pilothouse.ports import Comparison, Credentials, Order, Progress, ResolvedChart, Sighting
 
 log = structlog.get_logger(__name__)
 
@@ -136,6 +137,18 @@ class ClusterTarget:
     async def decode(self, release: ReleaseName, revision: int) -> Decoded:
         """Read a revision whole."""
         return await self._engine.decode(self._at, release, revision)
+
+    async def compare(
+        self, release: ReleaseName, revision: int, suspects: Sequence[Suspect]
+    ) -> list[Comparison]:
+        """Ask what applying these objects again would change."""
+        return await self._engine.compare(self._at, release, revision, suspects)
+
+    async def repair(
+        self, release: ReleaseName, revision: int, corrections: Sequence[Correction]
+    ) -> dict[ObjectRef, str]:
+        """Apply objects of the deployed revision again; return why some could not be."""
+        return await self._engine.repair(self._at, release, revision, corrections)
 
     async def look(self) -> None:
         """Keep the eyes open for ever, across engines."""

@@ -15,6 +15,7 @@ from pilothouse.core.plan import (
     Interrupt,
     LetGo,
     Plan,
+    Repair,
     Rest,
     Rollback,
     Stop,
@@ -49,10 +50,8 @@ def decide(
             return LetGo()
         case StateName.PENDING:
             return _while_pending(desired, observed, state)
-        case StateName.IN_SYNC | StateName.UNREADY if record and _version_unknown(observed, record):
-            return Inspect(record.revision)
-        case StateName.IN_SYNC | StateName.UNREADY:
-            return Rest(state.reason)
+        case StateName.IN_SYNC | StateName.UNREADY | StateName.DRIFTED:
+            return _while_deployed(observed, state)
         case StateName.UNMANAGED:
             return Inspect(record.revision if record else 0)
         case _ if not _allowed(desired, observed):
@@ -99,6 +98,15 @@ def _hands_off(desired: Desired, observed: Observed) -> Plan | None:
         )
         return Stop("AlreadyClaimed", said)
     return None
+
+
+def _while_deployed(observed: Observed, state: State) -> Plan:
+    record = observed.record
+    if record and _version_unknown(observed, record):
+        return Inspect(record.revision)
+    if state.name is StateName.DRIFTED and observed.drift:
+        return Repair(observed.drift.correct, state.reason)
+    return Rest(state.reason)
 
 
 def _version_unknown(observed: Observed, record: Record) -> bool:

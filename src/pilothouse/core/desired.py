@@ -15,13 +15,13 @@ from typing import Any
 from pilothouse.api.release import Release, ReleaseParameters
 from pilothouse.core import inline
 from pilothouse.core.access import OPEN, Access
+from pilothouse.core.drift_rules import DriftRules, drift_rules
 from pilothouse.core.policy import Policies, policies_of
 
 DEFAULT_TIMEOUT = timedelta(minutes=5)
 DIGEST_LENGTH = 40
-_EXACT_INTEGERS = (
-    2**53
-)  # beyond it, Helm's and Kubernetes' numbers are only nearly what was written
+# Beyond it, Helm's and Kubernetes' numbers are only nearly what was written.
+_EXACT_INTEGERS = 2**53
 
 _DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(h|ms|m|ns|us|µs|μs|s)")
 _UNIT = {
@@ -90,6 +90,7 @@ class Defaults:
     """What the operator set for the fields a Release leaves open."""
 
     readiness: str = "Objects"
+    drift: str = "Correct"
 
 
 NO_DEFAULTS = Defaults()
@@ -131,6 +132,7 @@ class Desired:
     policies: Policies = field(default_factory=Policies)
     # Ready means that every object is current; otherwise, that the release is deployed and in sync.
     by_objects: bool = True
+    drift: DriftRules = field(default_factory=DriftRules)
     patches: tuple[bytes, ...] = field(default=(), repr=False)
     patches_sha: str = ""
     patch_annotations: tuple[tuple[str, str], ...] = ()
@@ -182,6 +184,7 @@ def desired(
         rollback_limit=release.spec.rollback_limit,
         policies=policies_of(release),
         by_objects=(release.spec.readiness or defaults.readiness) == "Objects",
+        drift=DriftRules() if absent else drift_rules(release, defaults.drift),
         patches=sources.patches,
         patches_sha=sources.patches_sha,
         patch_annotations=sources.patch_annotations,

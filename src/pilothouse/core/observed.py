@@ -3,9 +3,12 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pilothouse.core.desired import Desired
+
+if TYPE_CHECKING:
+    from pilothouse.core.drift import Drift
 
 PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
 DEPLOYED = "deployed"
@@ -103,6 +106,23 @@ class ObjectState:
     ref: ObjectRef
     health: Health
     message: str = ""
+    # Not 0: another may have changed what the release set. See Suspect.
+    altered: int = 0
+    sight: int = 0
+    scaled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """An object that may not be as it was applied."""
+
+    ref: ObjectRef
+    # Changes with whose its fields are; 0: the object is gone.
+    altered: int = 0
+    # Changes with every write.
+    sight: int = 0
+    # An autoscaler has its replicas.
+    scaled: bool = False
 
 
 def worst_first(state: ObjectState) -> tuple[int, str, str, str]:
@@ -122,6 +142,8 @@ class Objects:
     # Objects of other controllers that are part of the release's state.
     external: tuple[ObjectState, ...] = ()
     watch: WatchMode = WatchMode.CLUSTER
+    # Those that may not be as they were applied.
+    suspects: tuple[Suspect, ...] = ()
 
     @property
     def ready(self) -> bool:
@@ -182,6 +204,8 @@ class Observed:
     holder: str = ""
     # The patches a release of another controller was made with, as its status tells.
     patches_sha: str = ""
+    # What others changed of what the release set; None: not looked for.
+    drift: "Drift | None" = None
     # Whether the status tells which chart version is deployed; a watch of records does not.
     version_told: bool = True
 

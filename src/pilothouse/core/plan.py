@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from pilothouse.core.drift_known import Correction
+
 
 @dataclass(frozen=True, slots=True)
 class Install:
@@ -41,6 +43,14 @@ class Unlock:
     """Clear a pending record whose owner is gone."""
 
     revision: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Put back what others changed; makes no revision."""
+
+    corrections: tuple[Correction, ...]
     reason: str
 
 
@@ -95,7 +105,7 @@ class LetGo:
 
 
 Action = Install | Upgrade | Rollback | Uninstall | Unlock
-Plan = Action | CreateNamespace | Inspect | Interrupt | Wait | Stop | Rest | LetGo
+Plan = Action | Repair | CreateNamespace | Inspect | Interrupt | Wait | Stop | Rest | LetGo
 
 
 def name_of(plan: Plan) -> str:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from pilothouse.core.desired import Desired, changes, plain_version, spelled
+from pilothouse.core.drift_words import said_of
 from pilothouse.core.observed import DEPLOYED, FAILED, Decoded, Observed, Record
 
 # A foreign `helm` that has been pending for longer than this is not coming back.
@@ -29,6 +30,7 @@ class StateName(StrEnum):
     UNMANAGED = "Unmanaged"
     FAILED = "Failed"
     OUT_OF_SYNC = "OutOfSync"
+    DRIFTED = "Drifted"
     UNREADY = "Unready"
     IN_SYNC = "InSync"
     DELETING = "Deleting"
@@ -147,6 +149,8 @@ def _same_digest(desired: Desired, record: Record, observed: Observed) -> State:
         return State(StateName.FAILED, record.description or f"revision {record.revision} failed")
     if record.status != DEPLOYED:
         return State(StateName.OUT_OF_SYNC, f"revision {record.revision} is {record.status}")
+    if observed.drift and observed.drift.correct:
+        return State(StateName.DRIFTED, said_of(observed.drift.correct))
     objects = observed.objects
     if objects is None or objects.revision != record.revision or not desired.by_objects:
         return State(StateName.IN_SYNC, "deployed")

@@ -10,6 +10,7 @@ from pilothouse.core.plan import (
     Install,
     LetGo,
     Plan,
+    Repair,
     Rest,
     Rollback,
     Stop,
@@ -84,6 +85,7 @@ _WOULD: dict[type, str] = {
     CreateNamespace: "would be installed",
     Upgrade: "would be upgraded",
     Rollback: "would be rolled back",
+    Repair: "would be repaired",
     Uninstall: "would be uninstalled",
     Unlock: "would be recovered",
 }

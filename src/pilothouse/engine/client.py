@@ -14,7 +14,8 @@ import msgspec
 from pilothouse.api.kinds import Kind
 from pilothouse.core.attention import Attention
 from pilothouse.core.desired import ChartAsk, ReleaseName
-from pilothouse.core.observed import Decoded
+from pilothouse.core.drift_known import Correction
+from pilothouse.core.observed import Decoded, ObjectRef, Suspect
 from pilothouse.core.outcome import Outcome
 from pilothouse.core.versions import Found, Query
 from pilothouse.engine import codec
@@ -25,6 +26,7 @@ from pilothouse.errors import Missing
 from pilothouse.faults import FaultKind
 from pilothouse.ports import (
     Assignment,
+    Comparison,
     Composed,
     Credentials,
     Document,
@@ -200,6 +202,45 @@ class EngineClient:
         """Send one request to a user's address; any status is an answer."""
         reply = await self._unary("Http", codec.http_request(ask), pb.HttpReply)
         return codec.http_answer(reply)
+
+    async def compare(
+        self, at: Credentials, release: ReleaseName, revision: int, suspects: Sequence[Suspect]
+    ) -> list[Comparison]:
+        """Ask what applying these objects again would change."""
+        request = pb.CompareRequest(
+            cluster=await self.connect(at),
+            namespace=release.namespace,
+            name=release.name,
+            revision=revision,
+            objects=[codec.ref(one.ref) for one in suspects],
+        )
+        reply = await self._unary("Compare", request, pb.CompareReply)
+        return [codec.comparison(one) for one in reply.objects]
+
+    async def repair(
+        self,
+        at: Credentials,
+        release: ReleaseName,
+        revision: int,
+        corrections: Sequence[Correction],
+    ) -> dict[ObjectRef, str]:
+        """Apply objects again; return why some could not be."""
+        request = pb.RepairRequest(
+            cluster=await self.connect(at),
+            namespace=release.namespace,
+            name=release.name,
+            revision=revision,
+            objects=[
+                pb.RepairRequest.Part(ref=codec.ref(one.ref), leave=one.leave)
+                for one in corrections
+            ],
+        )
+        reply = await self._unary("Repair", request, pb.RepairReply)
+        return {
+            codec.object_ref(one.ref): one.fault.message
+            for one in reply.objects
+            if one.HasField("fault")
+        }
 
     async def watch(
         self, at: Credentials, kind: AnyKind, *, field_selector: str = "", metadata: bool = False

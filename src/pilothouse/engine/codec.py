@@ -10,6 +10,7 @@ import msgspec
 from pilothouse.api.kinds import Kind
 from pilothouse.core.attention import Attention
 from pilothouse.core.desired import ChartAsk, ReleaseName
+from pilothouse.core.drift_known import Difference
 from pilothouse.core.observed import Health, ObjectRef, ObjectState, Record, WatchMode
 from pilothouse.core.outcome import Fault, HookLog, Outcome
 from pilothouse.core.plan import Action, Install, Rollback, Uninstall, Unlock, Upgrade
@@ -17,6 +18,7 @@ from pilothouse.core.versions import Found
 from pilothouse.engine.v1 import engine_pb2 as pb
 from pilothouse.faults import FaultKind
 from pilothouse.ports import (
+    Comparison,
     Credentials,
     HttpAnswer,
     HttpAsk,
@@ -175,12 +177,7 @@ def attention(said: Attention) -> pb.Attention:
             )
             for one in said.checks
         ],
-        external=[
-            pb.Ref(
-                api_version=one.api_version, kind=one.kind, namespace=one.namespace, name=one.name
-            )
-            for one in said.external
-        ],
+        external=[ref(one) for one in said.external],
         token=said.token,
         # No release is without a namespace.
         alone=not said.release.namespace,
@@ -201,9 +198,35 @@ def _objects(message: pb.ReleaseObjects) -> ObjectsChange:
 
 def _state(one: pb.ObjectState) -> ObjectState:
     return ObjectState(
-        ObjectRef(one.ref.api_version, one.ref.kind, one.ref.namespace, one.ref.name),
+        object_ref(one.ref),
         _HEALTH.get(one.state, Health.UNKNOWN),
         one.message,
+        altered=one.altered,
+        sight=one.sight,
+        scaled=one.scaled,
+    )
+
+
+def ref(one: ObjectRef) -> pb.Ref:
+    """Name one object."""
+    return pb.Ref(
+        api_version=one.api_version, kind=one.kind, namespace=one.namespace, name=one.name
+    )
+
+
+def object_ref(one: pb.Ref) -> ObjectRef:
+    """Read an object's name."""
+    return ObjectRef(one.api_version, one.kind, one.namespace, one.name)
+
+
+def comparison(one: pb.Comparison) -> Comparison:
+    """Read what is different about one object."""
+    return Comparison(
+        object_ref(one.ref),
+        tuple(Difference(found.path, found.manager) for found in one.differences),
+        missing=one.missing,
+        expires=one.expires,
+        fault=one.fault.message if one.HasField("fault") else "",
     )
 
 

@@ -16,6 +16,7 @@ from pilothouse.loop.observing import Lookout
 from pilothouse.loop.passes import Passes
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.reconcile import Reconciler
+from pilothouse.loop.repairs import Repairs
 from pilothouse.loop.rivals import Rivals
 from pilothouse.loop.sources import SourceReader
 from pilothouse.loop.survey import Surveyor
@@ -124,6 +125,7 @@ class Controller:
             )
             committer = Committer(self._writer, self._archive, self._queue, self._clock)
             upgrades = Upgrades(tasks, self._finder, self._queue)
+            repairs = Repairs(tasks, self._queue, self._clock, self._writer, self._archive)
             surveyor = Surveyor(
                 releases=self._releases,
                 targets=self._targets,
@@ -141,6 +143,7 @@ class Controller:
                 writer=self._writer,
                 committer=committer,
                 actions=actions,
+                repairs=repairs,
                 queue=self._queue,
                 clock=self._clock,
                 abandon_after=self._settings.abandon_after,
@@ -159,6 +162,7 @@ class Controller:
             await asyncio.wait(workers)
             await passes.stop()
             upgrades.close()
+            await repairs.drain(self._settings.grace.total_seconds())
             await actions.drain(self._settings.grace.total_seconds())
             self._queue.close()
 

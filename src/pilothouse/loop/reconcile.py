@@ -32,6 +32,7 @@ from pilothouse.core.plan import (
     Interrupt,
     LetGo,
     Plan,
+    Repair,
     Rest,
     Rollback,
     Stop,
@@ -53,6 +54,7 @@ from pilothouse.loop.connection import gather
 from pilothouse.loop.departures import Departures, abandoned
 from pilothouse.loop.namespaces import create_namespace
 from pilothouse.loop.queue import KeyedQueue
+from pilothouse.loop.repairs import Repairs
 from pilothouse.loop.survey import Surveyor
 from pilothouse.ports import Clock, Target, Writer
 
@@ -69,6 +71,7 @@ class Reconciler:
         writer: Writer,
         committer: Committer,
         actions: Actions,
+        repairs: Repairs,
         queue: KeyedQueue,
         clock: Clock,
         abandon_after: timedelta | None,
@@ -78,6 +81,7 @@ class Reconciler:
         self._writer = writer
         self._committer = committer
         self._actions = actions
+        self._repairs = repairs
         self._queue = queue
         self._clock = clock
         self._departures = Departures(committer, clock, abandon_after)
@@ -89,6 +93,7 @@ class Reconciler:
         self._let_go.pop(key, None)
         self._departures.forget(key)
         self._calm.forget(key)
+        self._repairs.forget(key)
         self._surveyor.forget(key)
         self._queue.forget_timer(key)
 
@@ -143,7 +148,9 @@ class Reconciler:
         if ended:
             release = await self._conclude(key, release, wanted, target, ended)
             self._surveyor.deployed(key)
+        await self._repairs.conclude(key, release)
         observed = await self._surveyor.observe(key, release, wanted, target)
+        observed = self._repairs.look(key, target, wanted, observed)
         now = self._clock.now()
         state = classify(wanted, observed, now)
         plan = decide(wanted, observed, state, attempts_of(release), now)
@@ -226,9 +233,11 @@ class Reconciler:
                 status = self._dependencies.told(key, release, status, now)
                 if self._calm.holds(key, release.status, status):
                     return
-                await self._writer.status(release, status)
+                await self._repairs.write(key, release, wanted, observed, status)
                 for notice in news(release.status, status):
                     await self._writer.tell(release, notice)
+            case Repair():
+                self._repairs.start(key, target, wanted, observed, plan)
             case CreateNamespace(name=name):
                 await create_namespace(target.objects, name)
                 self._surveyor.memory(key).namespace_missing = False

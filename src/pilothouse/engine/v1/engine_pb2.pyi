@@ -790,7 +790,7 @@ class ReleaseObjects(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., revision: _Optional[int] = ..., complete: _Optional[bool] = ..., states: _Optional[_Iterable[_Union[ObjectState, _Mapping]]] = ..., external: _Optional[_Iterable[_Union[ObjectState, _Mapping]]] = ..., watch: _Optional[_Union[WatchMode, str]] = ..., token: _Optional[str] = ...) -> None: ...
 
 class ObjectState(_message.Message):
-    __slots__ = ("ref", "state", "message", "generation")
+    __slots__ = ("ref", "state", "message", "generation", "altered", "sight", "scaled")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         UNKNOWN: _ClassVar[ObjectState.State]
@@ -809,11 +809,17 @@ class ObjectState(_message.Message):
     STATE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     GENERATION_FIELD_NUMBER: _ClassVar[int]
+    ALTERED_FIELD_NUMBER: _ClassVar[int]
+    SIGHT_FIELD_NUMBER: _ClassVar[int]
+    SCALED_FIELD_NUMBER: _ClassVar[int]
     ref: Ref
     state: ObjectState.State
     message: str
     generation: int
-    def __init__(self, ref: _Optional[_Union[Ref, _Mapping]] = ..., state: _Optional[_Union[ObjectState.State, str]] = ..., message: _Optional[str] = ..., generation: _Optional[int] = ...) -> None: ...
+    altered: int
+    sight: int
+    scaled: bool
+    def __init__(self, ref: _Optional[_Union[Ref, _Mapping]] = ..., state: _Optional[_Union[ObjectState.State, str]] = ..., message: _Optional[str] = ..., generation: _Optional[int] = ..., altered: _Optional[int] = ..., sight: _Optional[int] = ..., scaled: _Optional[bool] = ...) -> None: ...
 
 class HistoryRequest(_message.Message):
     __slots__ = ("cluster", "namespace", "name", "revision", "with_config")
@@ -882,3 +888,79 @@ class HttpReply(_message.Message):
     body: bytes
     truncated: bool
     def __init__(self, status: _Optional[int] = ..., headers: _Optional[_Iterable[_Union[HttpHeader, _Mapping]]] = ..., body: _Optional[bytes] = ..., truncated: _Optional[bool] = ...) -> None: ...
+
+class CompareRequest(_message.Message):
+    __slots__ = ("cluster", "namespace", "name", "revision", "objects")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    OBJECTS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    namespace: str
+    name: str
+    revision: int
+    objects: _containers.RepeatedCompositeFieldContainer[Ref]
+    def __init__(self, cluster: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., revision: _Optional[int] = ..., objects: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ...) -> None: ...
+
+class CompareReply(_message.Message):
+    __slots__ = ("objects",)
+    OBJECTS_FIELD_NUMBER: _ClassVar[int]
+    objects: _containers.RepeatedCompositeFieldContainer[Comparison]
+    def __init__(self, objects: _Optional[_Iterable[_Union[Comparison, _Mapping]]] = ...) -> None: ...
+
+class Comparison(_message.Message):
+    __slots__ = ("ref", "missing", "expires", "differences", "fault")
+    REF_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_FIELD_NUMBER: _ClassVar[int]
+    DIFFERENCES_FIELD_NUMBER: _ClassVar[int]
+    FAULT_FIELD_NUMBER: _ClassVar[int]
+    ref: Ref
+    missing: bool
+    expires: bool
+    differences: _containers.RepeatedCompositeFieldContainer[Difference]
+    fault: Fault
+    def __init__(self, ref: _Optional[_Union[Ref, _Mapping]] = ..., missing: _Optional[bool] = ..., expires: _Optional[bool] = ..., differences: _Optional[_Iterable[_Union[Difference, _Mapping]]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ...) -> None: ...
+
+class Difference(_message.Message):
+    __slots__ = ("path", "manager")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    MANAGER_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    manager: str
+    def __init__(self, path: _Optional[str] = ..., manager: _Optional[str] = ...) -> None: ...
+
+class RepairRequest(_message.Message):
+    __slots__ = ("cluster", "namespace", "name", "revision", "objects")
+    class Part(_message.Message):
+        __slots__ = ("ref", "leave")
+        REF_FIELD_NUMBER: _ClassVar[int]
+        LEAVE_FIELD_NUMBER: _ClassVar[int]
+        ref: Ref
+        leave: _containers.RepeatedScalarFieldContainer[str]
+        def __init__(self, ref: _Optional[_Union[Ref, _Mapping]] = ..., leave: _Optional[_Iterable[str]] = ...) -> None: ...
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    OBJECTS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    namespace: str
+    name: str
+    revision: int
+    objects: _containers.RepeatedCompositeFieldContainer[RepairRequest.Part]
+    def __init__(self, cluster: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., revision: _Optional[int] = ..., objects: _Optional[_Iterable[_Union[RepairRequest.Part, _Mapping]]] = ...) -> None: ...
+
+class RepairReply(_message.Message):
+    __slots__ = ("objects",)
+    class Repaired(_message.Message):
+        __slots__ = ("ref", "fault")
+        REF_FIELD_NUMBER: _ClassVar[int]
+        FAULT_FIELD_NUMBER: _ClassVar[int]
+        ref: Ref
+        fault: Fault
+        def __init__(self, ref: _Optional[_Union[Ref, _Mapping]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ...) -> None: ...
+    OBJECTS_FIELD_NUMBER: _ClassVar[int]
+    objects: _containers.RepeatedCompositeFieldContainer[RepairReply.Repaired]
+    def __init__(self, objects: _Optional[_Iterable[_Union[RepairReply.Repaired, _Mapping]]] = ...) -> None: ...

@@ -1,0 +1,156 @@
+"""What is remembered of one release's drift between passes: comparisons, corrections, failures."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from pilothouse.core.observed import ObjectRef, Suspect
+
+# The same path put back so often within so long is a fight.
+FIGHT_CORRECTIONS = 5
+FIGHT_WINDOW = timedelta(minutes=5)
+FIGHT_FIRST_WAIT = timedelta(minutes=10)
+FIGHT_LONGEST_WAIT = timedelta(days=1)
+# How soon a repair or a comparison that failed is tried again.
+FAILURE_FIRST_WAIT = timedelta(seconds=5)
+FAILURE_LONGEST_WAIT = timedelta(minutes=10)
+GONE = ""  # the path of a difference that is the whole object
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place in which an object is not as applied, and the field manager that has it."""
+
+    path: str
+    manager: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a comparison of one object said."""
+
+    suspect: Suspect
+    at: datetime
+    differences: tuple[Difference, ...] = ()
+    missing: bool = False
+    # It is meant to go by itself.
+    expires: bool = False
+    fault: str = ""
+    # How many comparisons before said the same.
+    repeated: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Dispute:
+    """What was put back at one place, and when it may be next."""
+
+    corrections: tuple[datetime, ...] = ()
+    waits: int = 0
+    until: datetime | None = None
+
+    def corrected(self, now: datetime) -> "Dispute":
+        """Return the dispute after one more correction."""
+        if self.until:
+            waits = self.waits + 1
+            if now - self.until > doubled(FIGHT_FIRST_WAIT, self.waits, FIGHT_LONGEST_WAIT):
+                return Dispute((now,))  # it had been quiet for long: not a fight any more
+            return Dispute(
+                (now,), waits, now + doubled(FIGHT_FIRST_WAIT, waits, FIGHT_LONGEST_WAIT)
+            )
+        recent = tuple(one for one in self.corrections if now - one < FIGHT_WINDOW)
+        recent = (*recent, now)[-FIGHT_CORRECTIONS:]
+        if len(recent) < FIGHT_CORRECTIONS:
+            return Dispute(recent)
+        return Dispute(recent, 0, now + FIGHT_FIRST_WAIT)
+
+    def holds(self, now: datetime) -> bool:
+        """Whether the place must not be put back yet."""
+        return self.until is not None and now < self.until
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A repair that failed."""
+
+    message: str
+    until: datetime
+    times: int = 1
+
+
+Place = tuple[ObjectRef, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the loop remembers of one release's drift; losing it costs a look."""
+
+    revision: int = 0
+    findings: Mapping[ObjectRef, Finding] = field(default_factory=dict)
+    disputes: Mapping[Place, Dispute] = field(default_factory=dict)
+    failures: Mapping[ObjectRef, Failure] = field(default_factory=dict)
+    # Fights that have been told of.
+    named: frozenset[Place] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """One object to apply again, and what of it stays as it is."""
+
+    ref: ObjectRef
+    differences: tuple[Difference, ...]
+    leave: tuple[str, ...] = ()
+
+
+def found(known: Known, revision: int, findings: list[Finding]) -> Known:
+    """Take in what a comparison said."""
+    held = dict(known.findings) if known.revision == revision else {}
+    for one in findings:
+        before = held.get(one.suspect.ref)
+        same = before is not None and (before.differences, before.missing, before.fault) == (
+            one.differences,
+            one.missing,
+            one.fault,
+        )
+        held[one.suspect.ref] = replace(one, repeated=before.repeated + 1 if same and before else 0)
+    return replace(known, revision=revision, findings=held)
+
+
+def repaired(
+    known: Known, done: tuple[Correction, ...], failed: Mapping[ObjectRef, str], now: datetime
+) -> Known:
+    """Take in what a repair came to; what was put back must be compared anew if it is suspect again."""
+    findings, disputes = dict(known.findings), dict(known.disputes)
+    failures = dict(known.failures)
+    for one in done:
+        findings.pop(one.ref, None)
+        if one.ref in failed:
+            times = failures[one.ref].times + 1 if one.ref in failures else 1
+            until = now + doubled(FAILURE_FIRST_WAIT, times - 1, FAILURE_LONGEST_WAIT)
+            failures[one.ref] = Failure(failed[one.ref], until, times)
+            continue
+        failures.pop(one.ref, None)
+        for difference in one.differences:
+            place = (one.ref, difference.path)
+            disputes[place] = disputes.get(place, Dispute()).corrected(now)
+    return replace(known, findings=findings, disputes=disputes, failures=failures)
+
+
+def swept(known: Known, suspects: tuple[Suspect, ...], now: datetime) -> Known:
+    """Forget what is over."""
+    refs = {one.ref for one in suspects}
+    return replace(
+        known,
+        named=known.named & known.disputes.keys(),
+        findings={ref: one for ref, one in known.findings.items() if ref in refs},
+        failures={ref: one for ref, one in known.failures.items() if ref in refs},
+        disputes={
+            place: one
+            for place, one in known.disputes.items()
+            if one.until or now - one.corrections[-1] < FIGHT_WINDOW
+        },
+    )
+
+
+def doubled(first: timedelta, times: int, most: timedelta) -> timedelta:
+    """Return a wait that doubles every time, up to a longest."""
+    return min(first * (1 << min(times, 20)), most)

@@ -1,0 +1,201 @@
+"""Comparing and putting back what others changed: beside the passes, a few at a time.
+
+A comparison changes nothing, so a pass goes on without it; a repair is an action, and nothing else is done to
+the release meanwhile. The end of either queues the key.
+"""
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import structlog
+
+from pilothouse.api.meta import Key
+from pilothouse.api.release import Release, ReleaseStatus
+from pilothouse.core.decide import question
+from pilothouse.core.desired import Desired
+from pilothouse.core.drift import CALM, Standing, judge
+from pilothouse.core.drift_known import Finding, Known, found, repaired, swept
+from pilothouse.core.drift_report import Mended, conclude_repair, news, with_drift
+from pilothouse.core.observed import ObjectRef, Observed, Running, Suspect
+from pilothouse.core.plan import Repair
+from pilothouse.errors import EngineLost, PilothouseError
+from pilothouse.loop.queue import KeyedQueue
+from pilothouse.ports import Archive, Clock, Comparison, Target, Writer
+
+log = structlog.get_logger(__name__)
+
+AT_ONCE = 8
+AFTER_LOSS = timedelta(seconds=1)
+_NOTHING = Known()
+
+
+class Repairs:
+    """What is known of each key's drift, and what is being done about it."""
+
+    def __init__(
+        self,
+        tasks: asyncio.TaskGroup,
+        queue: KeyedQueue,
+        clock: Clock,
+        writer: Writer,
+        archive: Archive,
+    ) -> None:
+        self._tasks = tasks
+        self._queue = queue
+        self._clock = clock
+        self._writer = writer
+        self._archive = archive
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._known: dict[Key, Known] = {}
+        self._comparing: dict[Key, asyncio.Task[None]] = {}
+        self._repairing: dict[Key, tuple[Running, asyncio.Task[None]]] = {}
+        self._ended: dict[Key, Mended] = {}
+
+    def forget(self, key: Key) -> None:
+        """The object is gone."""
+        self._known.pop(key, None)
+        self._ended.pop(key, None)
+
+    async def drain(self, grace: float) -> None:
+        """Let repairs finish, for at most `grace` seconds; comparisons are of no use any more."""
+        for comparing in self._comparing.values():
+            comparing.cancel()
+        repairing = [task for _, task in self._repairing.values()]
+        if repairing:
+            await asyncio.wait(repairing, timeout=grace)
+        for task in repairing:
+            task.cancel()
+
+    def look(self, key: Key, target: Target, wanted: Desired, observed: Observed) -> Observed:
+        """Judge what the eyes saw; what must be compared is, beside this pass."""
+        if key in self._repairing:
+            return replace(observed, running=observed.running or self._repairing[key][0])
+        if wanted.paused or wanted.absent or observed.holder or observed.running:
+            return observed
+        suspects = observed.objects.suspects if observed.objects else ()
+        if not suspects and key not in self._known:
+            return replace(observed, drift=CALM)
+        now = self._clock.now()
+        known = swept(self._known.get(key, _NOTHING), suspects, now)
+        self._remember(key, known)
+        drift = judge(wanted.drift, wanted.policies, observed, known, now)
+        if drift.compare and observed.record and key not in self._comparing:
+            log.debug("comparing", key=str(key), objects=len(drift.compare))
+            work = self._compare(key, target, wanted, observed.record.revision, drift.compare)
+            self._comparing[key] = self._tasks.create_task(work, name=f"Compare {key}")
+        return replace(observed, drift=drift)
+
+    def start(
+        self, key: Key, target: Target, wanted: Desired, observed: Observed, plan: Repair
+    ) -> None:
+        """Begin a repair."""
+        revision = observed.record.revision if observed.record else 0
+        mended = Mended(wanted, plan.corrections, revision, self._clock.now(), {})
+        task = self._tasks.create_task(self._repair(key, target, mended), name=f"Repair {key}")
+        self._repairing[key] = (Running("Repair", question(wanted)), task)
+
+    async def conclude(self, key: Key, release: Release) -> None:
+        """Record and tell a repair that has ended, once."""
+        mended = self._ended.get(key)
+        if mended is None:
+            return
+        entry, notices = conclude_repair(release, mended, self._clock.now())
+        await self._archive.append(entry)
+        self._ended.pop(key, None)
+        for notice in notices:
+            await self._writer.tell(release, notice)
+
+    async def write(
+        self, key: Key, release: Release, wanted: Desired, observed: Observed, status: ReleaseStatus
+    ) -> Release:
+        """Write a status with what stands, and tell what is new of it."""
+        drift = observed.drift
+        if drift is None:
+            return await self._writer.status(release, status)
+        now = self._clock.now()
+        if drift.until:
+            self._queue.add_after(key, drift.until - now + timedelta(milliseconds=5))
+        status = with_drift(release, status, drift, wanted.secrets, now)
+        known = self._known.get(key, _NOTHING)
+        told = news(release, drift, wanted.secrets, known.named)
+        written = await self._writer.status(release, status)
+        fights = [one for one in drift.stands if one.why is Standing.FIGHT]
+        if fights:
+            places = {(one.ref, place.path) for one in fights for place in one.differences}
+            self._remember(key, replace(known, named=known.named | places))
+        for notice in told:
+            await self._writer.tell(written, notice)
+        return written
+
+    def _remember(self, key: Key, known: Known) -> None:
+        if known == replace(_NOTHING, revision=known.revision):
+            self._known.pop(key, None)
+        else:
+            self._known[key] = known
+
+    async def _compare(
+        self,
+        key: Key,
+        target: Target,
+        wanted: Desired,
+        revision: int,
+        suspects: tuple[Suspect, ...],
+    ) -> None:
+        def done(findings: list[Finding]) -> None:
+            self._known[key] = found(self._known.get(key, _NOTHING), revision, findings)
+
+        try:
+            async with self._slots:
+                told = await target.compare(wanted.release, revision, suspects)
+            now = self._clock.now()
+            said = {one.ref: one for one in told}
+            done([_finding(one, said.get(one.ref), now) for one in suspects])
+        except EngineLost:
+            self._queue.add_after(key, AFTER_LOSS)
+            return
+        except PilothouseError as error:
+            log.warning("cannot compare", key=str(key), error=error.message)
+            now = self._clock.now()
+            done([Finding(one, now, fault=error.message) for one in suspects])
+        finally:
+            self._comparing.pop(key, None)
+        self._queue.add(key)
+
+    async def _repair(self, key: Key, target: Target, mended: Mended) -> None:
+        began = self._clock.now()
+        try:
+            async with self._slots:
+                failed = await target.repair(
+                    mended.desired.release, mended.revision, mended.corrections
+                )
+        except EngineLost:
+            self._queue.add_after(key, AFTER_LOSS)
+            return
+        except PilothouseError as error:
+            failed = {one.ref: error.message for one in mended.corrections}
+        finally:
+            self._repairing.pop(key, None)
+        self._end(key, mended, failed, began)
+
+    def _end(self, key: Key, mended: Mended, failed: dict[ObjectRef, str], began: datetime) -> None:
+        now = self._clock.now()
+        known = self._known.get(key, _NOTHING)
+        self._known[key] = repaired(known, mended.corrections, failed, now)
+        self._ended[key] = replace(mended, failed=failed)
+        took = round((now - began).total_seconds() * 1000, 1)
+        log.info("repaired", key=str(key), objects=len(mended.corrections), took_ms=took)
+        self._queue.add(key)
+
+
+def _finding(suspect: Suspect, told: Comparison | None, now: datetime) -> Finding:
+    if told is None:
+        return Finding(suspect, now)
+    return Finding(
+        suspect,
+        now,
+        differences=told.differences,
+        missing=told.missing,
+        expires=told.expires,
+        fault=told.fault,
+    )
