@@ -17,7 +17,7 @@ def manifest(
         "apiVersion": f"helm.crossplane.io/{version}",
         "kind": "Release",
         # Paused, so that the controller does not try it.
-        "metadata": {"name": "judged", "annotations": {"crossplane.io/paused": "true"}},
+        "metadata": {"name": "admitted", "annotations": {"crossplane.io/paused": "true"}},
         "spec": {"forProvider": {"chart": CHART, "namespace": "web", **wanted}, **(spec or {})},
     }
 
@@ -106,18 +106,18 @@ TEXTUAL = manifest("v1alpha1", values="message: as text\n")
 def test_what_is_stored_already_stays_writable(stage: Stage, hub) -> None:
     """Text through the older version: whoever writes anything else through the newer one is not stopped."""
     hub.kubectl("create", "-f", "-", input=json.dumps(TEXTUAL))
-    stage.applied.append("judged")
-    hub.kubectl("wait", "--for=condition=Synced=False", "release/judged", "--timeout=30s")
-    hub.kubectl("label", "releases.v1beta1.helm.crossplane.io", "judged", "touched=yes")
+    stage.applied.append("admitted")
+    hub.kubectl("wait", "--for=condition=Synced=False", "release/admitted", "--timeout=30s")
+    hub.kubectl("label", "releases.v1beta1.helm.crossplane.io", "admitted", "touched=yes")
     for patch in ('{"spec":{"forProvider":{"wait":true}}}', '{"metadata":{"finalizers":null}}'):
         hub.kubectl(
-            *("patch", "releases.v1beta1.helm.crossplane.io", "judged", "--type=merge", "-p"), patch
+            *("patch", "releases.v1beta1.helm.crossplane.io", "admitted", "--type=merge", "-p"), patch
         )
-    found = stage.get("judged")
+    found = stage.get("admitted")
     assert found["apiVersion"] == "helm.crossplane.io/v1beta1"
     assert found["spec"]["forProvider"]["values"] == "message: as text\n"
     answer = hub.kubectl(
-        *("patch", "releases.v1beta1.helm.crossplane.io", "judged", "--type=merge", "-p"),
+        *("patch", "releases.v1beta1.helm.crossplane.io", "admitted", "--type=merge", "-p"),
         '{"spec":{"forProvider":{"values":"other: text"}}}',
         check=False,
     )

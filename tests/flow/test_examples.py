@@ -29,8 +29,9 @@ def bare(edge: DevCluster) -> DevCluster:
     crds = str(ROOT / "src/pilothouse/api/crds")
     edge.kubectl("apply", "--server-side", "-f", crds)
     edge.kubectl("wait", "--for=condition=Established", "-f", crds, "--timeout=60s")
-    for name in ("crossplane-system", "wordpress"):
-        edge.kubectl("create", "namespace", name)
+    for name in ("crossplane-system", "wordpress"):  # other stories may have made them
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        edge.kubectl("apply", "-f", "-", input=json.dumps(space))
     return edge
 
 

@@ -31,19 +31,20 @@ BACK = '{"spec":{"template":{"spec":{"nodeSelector":null}}}}'
 
 
 def test_every_object_is_listed_and_the_worst_comes_first(stage: Stage, hub, namespace) -> None:
-    stage.release("open", "hello", namespace)
-    release = stage.wait("open", "Ready")
+    # What is missing is to stay missing while it is looked at.
+    stage.release("plain", "hello", namespace, beside={"drift": {"mode": "Warn"}})
+    release = stage.wait("plain", "Ready")
     listed = release["status"]["resources"]
     assert release["status"]["summary"] == f"{len(listed)}/{len(listed)}"
     assert {one["state"] for one in listed} == {"Current"}
     assert {one["kind"] for one in listed} >= {"Deployment", "ConfigMap"}
-    hub.kubectl("delete", "cm", "open", "-n", namespace)
-    stage.wait("open", "Ready=False")
-    first = stage.get("open")["status"]["resources"][0]
-    assert (first["kind"], first["name"], first["state"]) == ("ConfigMap", "open", "NotFound")
-    row = hub.kubectl("get", "release", "open")
+    hub.kubectl("delete", "cm", "plain", "-n", namespace)
+    stage.wait("plain", "Ready=False")
+    first = stage.get("plain")["status"]["resources"][0]
+    assert (first["kind"], first["name"], first["state"]) == ("ConfigMap", "plain", "NotFound")
+    row = hub.kubectl("get", "release", "plain")
     assert f"{len(listed) - 1}/{len(listed)}" in row
-    assert "ConfigMap open is NotFound" in row
+    assert "ConfigMap plain is NotFound" in row
 
 
 def test_ready_falls_and_returns_within_a_second(stage: Stage, hub, namespace) -> None:

@@ -71,11 +71,12 @@ def test_a_foreign_change_is_noticed_in_one_namespace(stage: Stage, hub, helm4, 
 
 def test_what_may_not_be_watched_is_read_now_and_then(stage: Stage, hub, namespace) -> None:
     stage.config(f"blind-{namespace}", account(hub, namespace, "blind", NO_WATCH))
-    stage.release("patient", "hello", namespace, config=f"blind-{namespace}")
-    release = stage.wait("patient", "Ready", seconds=90)
+    warn = {"drift": {"mode": "Warn"}}
+    stage.release("unseen", "hello", namespace, config=f"blind-{namespace}", beside=warn)
+    release = stage.wait("unseen", "Ready", seconds=90)
     assert release["status"]["watchMode"] == "Poll"
-    hub.kubectl("delete", "cm", "patient", "-n", namespace)
-    stage.wait("patient", "Ready=False", seconds=60)
+    hub.kubectl("delete", "cm", "unseen", "-n", namespace)
+    stage.wait("unseen", "Ready=False", seconds=60)
 
 
 def test_too_few_rights_are_named(stage: Stage, hub, namespace) -> None:
