@@ -189,6 +189,29 @@ spec.externalStatus[].apiVersion string !
 spec.externalStatus[].kind string !
 spec.externalStatus[].name string !
 spec.externalStatus[].namespace string
+spec.drift object
+spec.drift.mode string enum Correct|Warn|Ignore
+spec.drift.ignore array
+spec.drift.ignore[] object
+spec.drift.ignore[].paths array !
+spec.drift.ignore[].paths[] string
+spec.drift.ignore[].target object
+spec.drift.ignore[].target.group string
+spec.drift.ignore[].target.version string
+spec.drift.ignore[].target.kind string
+spec.drift.ignore[].target.name string
+spec.drift.ignore[].target.namespace string
+status.drift array
+status.drift[] object
+status.drift[].apiVersion string
+status.drift[].kind string
+status.drift[].namespace string
+status.drift[].name string
+status.drift[].paths array
+status.drift[].paths[] string
+status.drift[].manager string
+status.drift[].state string
+status.drift[].message string
 status.resources array
 status.resources[] object
 status.resources[].apiVersion string

@@ -57,9 +57,9 @@ type run struct {
 	waits context.Context
 	// rehearsal makes every write of an object a dry run.
 	rehearsal bool
-	progress *phases
-	notes    string
-	logs     []*enginev1.HookLog
+	progress  *phases
+	notes     string
+	logs      []*enginev1.HookLog
 }
 
 // Run does what the request asks and returns when Helm has: cancelling ctx ends waits, never an apply. The error

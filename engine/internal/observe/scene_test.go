@@ -28,16 +28,16 @@ func (h *fakeHands) known(_ releaseKey, revision int) ([]inventory.Ref, bool) {
 	return refs, ok
 }
 func (h *fakeHands) traces(_ releaseKey, revision int) []uint64 { return h.applied[revision] }
-func (h *fakeHands) load(r *record)                        { h.note("load %d", r.revision) }
-func (h *fakeHands) remember(r *record, _ []inventory.Ref) { h.note("remember %d", r.revision) }
-func (h *fakeHands) forget(r *record)                      { h.note("forget %d", r.revision) }
-func (h *fakeHands) watch(at watchKey)                     { h.note("watch %s", where(at)) }
-func (h *fakeHands) retry(at watchKey)                     { h.note("retry %s", where(at)) }
-func (h *fakeHands) unwatch(at watchKey)                   { h.note("unwatch %s", where(at)) }
-func (h *fakeHands) end(at watchKey)                       { h.note("end %s", where(at)) }
-func (h *fakeHands) records(namespace string, on bool)     { h.note("records %s %v", namespace, on) }
-func (h *fakeHands) pods(namespace string, on bool)        { h.note("pods %s %v", namespace, on) }
-func (h *fakeHands) scalers(namespace string)              { h.note("scalers %s", namespace) }
+func (h *fakeHands) load(r *record)                             { h.note("load %d", r.revision) }
+func (h *fakeHands) remember(r *record, _ []inventory.Ref)      { h.note("remember %d", r.revision) }
+func (h *fakeHands) forget(r *record)                           { h.note("forget %d", r.revision) }
+func (h *fakeHands) watch(at watchKey)                          { h.note("watch %s", where(at)) }
+func (h *fakeHands) retry(at watchKey)                          { h.note("retry %s", where(at)) }
+func (h *fakeHands) unwatch(at watchKey)                        { h.note("unwatch %s", where(at)) }
+func (h *fakeHands) end(at watchKey)                            { h.note("end %s", where(at)) }
+func (h *fakeHands) records(namespace string, on bool)          { h.note("records %s %v", namespace, on) }
+func (h *fakeHands) pods(namespace string, on bool)             { h.note("pods %s %v", namespace, on) }
+func (h *fakeHands) scalers(namespace string)                   { h.note("scalers %s", namespace) }
 func (h *fakeHands) check(at watchKey, key objectKey, urgent bool) {
 	h.note("check %s %s %v", where(at), key.name, urgent)
 }
