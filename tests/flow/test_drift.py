@@ -11,6 +11,7 @@ from stage import Stage, conditions, eventually, history
 from pilothouse.dev.cluster import DevCluster
 
 EDITS = 10
+FIGHTS = 20
 # The bar is a second on a quiet machine.
 BAR_SECONDS = 3.0
 WEB = """\
@@ -35,6 +36,19 @@ metadata:
 data:
   colour: blue
   shape: round
+"""
+RINGS = """\
+{{- range until 20 }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ printf "ring%02d" . }}
+  labels: {ring: "yes"}
+data:
+  colour: blue
+  shape: round
+{{- end }}
 """
 HOOKED = """\
 apiVersion: admissionregistration.k8s.io/v1
@@ -258,33 +272,39 @@ def test_an_injected_certificate_is_no_drift(ground: Ground) -> None:
 
 
 def test_a_fight_is_stopped_and_named_once(ground: Ground) -> None:
-    names = [f"ring{number}" for number in range(20)]
-    ground.stage.chart("web", {"all.yaml": WEB})
-    for name in names:
-        ground.stage.release(name, "web", ground.namespace)
-    for name in names:
-        ground.stage.wait(name, "Ready", seconds=120)
+    names = [f"ring{number:02}" for number in range(FIGHTS)]
+    ground.stage.chart("rings", {"all.yaml": RINGS})
+    ground.stage.release("arena", "rings", ground.namespace)
+    ground.stage.wait("arena", "Ready")
+
+    def colours() -> set[str]:
+        shown = "jsonpath={range .items[*]}{.data.colour} {end}"
+        where = ("get", "cm", "-n", ground.namespace, "-l", "ring=yes", "-o", shown)
+        return set(ground.hub.kubectl(*where).split())
+
     for turn in range(6):
-        for name in names:
-            ground.edit("cm", name, {"data": {"colour": f"red{turn}"}})
+        patch = json.dumps({"data": {"colour": f"red{turn}"}})
+        ground.hub.kubectl(
+            *("patch", "cm", *names, "-n", ground.namespace, "--type=merge", "-p", patch),
+            "--field-manager=kubectl-edit",
+        )
         if turn < 5:
-            for name in names:
-                eventually(lambda: ground.colour(name) == "blue")  # noqa: B023
-    for name in names:
-        ground.stage.wait(name, "Drifted")
-        assert ground.drifted(name)["reason"] == "Fighting"
-        (found,) = ground.drift(name)
-        assert (found["state"], found["paths"]) == ("Fight", ["/data/colour"])
-        assert found["manager"] == "kubectl-edit"
-        assert ground.colour(name) == "red5"
+            eventually(lambda: colours() == {"blue"})
+    eventually(lambda: len(ground.drift("arena")) == FIGHTS)
+    assert colours() == {"red5"}
+    assert ground.drifted("arena")["reason"] == "Fighting"
+    assert {(one["state"], one["manager"], *one["paths"]) for one in ground.drift("arena")} == {
+        ("Fight", "kubectl-edit", "/data/colour")
+    }
     # What is not fought over is still put back, and the fight is not named again.
-    ground.edit("cm", "ring0", {"data": {"colour": "red9", "shape": "flat"}})
-    eventually(lambda: ground.value("cm", "ring0", "{.data.shape}") == "round")
-    assert ground.colour("ring0") == "red9"
-    for name in names:
-        ground.settled(name)
-        said = eventually(lambda: ground.events(name, "DriftFight"))  # noqa: B023
-        assert said == [f"/data/colour of ConfigMap {name} is set by kubectl-edit again and again"]
+    ground.edit("cm", "ring00", {"data": {"colour": "red9", "shape": "flat"}})
+    eventually(lambda: ground.value("cm", "ring00", "{.data.shape}") == "round")
+    assert ground.colour("ring00") == "red9"
+    ground.settled("arena")
+    said = sorted(ground.events("arena", "DriftFight"))
+    assert said == [
+        f"/data/colour of ConfigMap {name} is set by kubectl-edit again and again" for name in names
+    ]
 
 
 @pytest.mark.parametrize("client", ["helm3", "helm4"])
@@ -360,10 +380,14 @@ def test_our_own_writes_are_never_compared(ground: Ground, hub: DevCluster) -> N
     )
     ground.stage.wait("clean", "Ready")
     ground.settled("clean")
-    log = ground.stage.controller.log.read_text()
-    assert not [
-        line for line in log.splitlines() if "comparing" in line and "releases/clean" in line
-    ]
+
+    def comparisons() -> list[str]:
+        lines = ground.stage.controller.log.read_text().splitlines()
+        return [line for line in lines if "comparing" in line and "releases/clean" in line]
+
+    assert comparisons() == []
+    ground.edit("cm", "clean", {"data": {"colour": "red"}})
+    assert eventually(comparisons)
 
 
 def test_a_bad_pointer_is_refused_by_name(ground: Ground) -> None:

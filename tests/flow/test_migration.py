@@ -25,7 +25,7 @@ PATCHES_SHA = hashlib.sha256(
 ).hexdigest()
 # What Pilothouse adds to provider-helm's API.
 OUR_PARAMETERS = ("config", "kustomize")
-OUR_STATUS = ("lastAttempt", "retries", "nextAttempt", "summary", "resources", "external")
+OUR_STATUS = ("lastAttempt", "retries", "nextAttempt", "summary", "resources", "external", "drift")
 
 
 def packages_crd(kind: str) -> dict[str, Any]:

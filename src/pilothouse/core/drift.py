@@ -25,6 +25,8 @@ from pilothouse.core.policy import Policies
 LOOK_FIRST_WAIT = timedelta(seconds=2)
 LOOK_LONGEST_WAIT = timedelta(minutes=5)
 COMPARED_AT_ONCE = 50
+# A comparison that fails so often is told of: the first times, the cluster may only be busy.
+TOLERATED_FAULTS = 2
 # Webhooks' and aggregated APIs' certificates are filled in by others: cert-manager, operators, hooks.
 _CERTIFIED = frozenset(
     {
@@ -99,6 +101,8 @@ def judge(
             moments.append(due)
         if finding is None:
             continue
+        if finding.fault and finding.repeated >= TOLERATED_FAULTS:
+            stands.append(Stands(suspect.ref, (), Standing.FAILED, finding.fault))
         open_ones, left = _sort_out(finding, suspect, rules)
         if not open_ones:
             continue
@@ -126,6 +130,8 @@ def _due(finding: Finding | None, suspect: Suspect, rules: DriftRules) -> dateti
     if finding.fault:
         return finding.at + doubled(FAILURE_FIRST_WAIT, finding.repeated, FAILURE_LONGEST_WAIT)
     seen = finding.suspect
+    if finding.mended and seen == suspect:
+        return finding.at + LOOK_FIRST_WAIT
     if seen.altered != suspect.altered:
         return AT_ONCE
     if seen.sight == suspect.sight:

@@ -38,6 +38,8 @@ class Finding:
     fault: str = ""
     # How many comparisons before said the same.
     repeated: int = 0
+    # It has been put back since, and the eyes have not said so yet.
+    mended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +120,19 @@ def found(known: Known, revision: int, findings: list[Finding]) -> Known:
 def repaired(
     known: Known, done: tuple[Correction, ...], failed: Mapping[ObjectRef, str], now: datetime
 ) -> Known:
-    """Take in what a repair came to; what was put back must be compared anew if it is suspect again."""
+    """Take in what a repair came to."""
     findings, disputes = dict(known.findings), dict(known.disputes)
     failures = dict(known.failures)
     for one in done:
-        findings.pop(one.ref, None)
         if one.ref in failed:
             times = failures[one.ref].times + 1 if one.ref in failures else 1
             until = now + doubled(FAILURE_FIRST_WAIT, times - 1, FAILURE_LONGEST_WAIT)
             failures[one.ref] = Failure(failed[one.ref], until, times)
             continue
         failures.pop(one.ref, None)
+        if one.ref in findings:
+            suspect = findings[one.ref].suspect
+            findings[one.ref] = Finding(suspect, now, mended=True)
         for difference in one.differences:
             place = (one.ref, difference.path)
             disputes[place] = disputes.get(place, Dispute()).corrected(now)

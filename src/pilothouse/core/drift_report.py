@@ -131,6 +131,8 @@ _REASON = {
 def _said(stands: Stands) -> str:
     if stands.why is Standing.FIGHT:
         return shortened([fought_over(stands.ref, one) for one in stands.differences])
+    if not stands.differences:
+        return f"{stands.ref} cannot be compared: {stands.message}"
     said = changed(stands.ref, stands.differences)
     return f"{said}, and cannot be put back: {stands.message}" if stands.message else said
 

@@ -20,6 +20,7 @@ from pilothouse.core.drift_report import Mended, conclude_repair, news, with_dri
 from pilothouse.core.observed import ObjectRef, Observed, Running, Suspect
 from pilothouse.core.plan import Repair
 from pilothouse.errors import EngineLost, PilothouseError
+from pilothouse.faults import FaultKind
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.ports import Archive, Clock, Comparison, Target, Writer
 
@@ -28,6 +29,8 @@ log = structlog.get_logger(__name__)
 AT_ONCE = 8
 AFTER_LOSS = timedelta(seconds=1)
 _NOTHING = Known()
+# Somebody else is changing the release: what is drift must be judged anew.
+_NOT_NOW = frozenset({FaultKind.BUSY, FaultKind.CONFLICT})
 
 
 class Repairs:
@@ -173,6 +176,9 @@ class Repairs:
             self._queue.add_after(key, AFTER_LOSS)
             return
         except PilothouseError as error:
+            if error.kind in _NOT_NOW:
+                self._queue.add_after(key, AFTER_LOSS)
+                return
             failed = {one.ref: error.message for one in mended.corrections}
         finally:
             self._repairing.pop(key, None)

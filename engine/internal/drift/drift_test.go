@@ -1,0 +1,175 @@
+package drift
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+)
+
+func managed(entries ...string) []byte { return []byte("[" + strings.Join(entries, ",") + "]") }
+
+func by(manager, operation, subresource, at, fields string) string {
+	return fmt.Sprintf(`{"manager":%q,"operation":%q,"subresource":%q,"time":%q,"fieldsType":"FieldsV1","fieldsV1":%s}`,
+		manager, operation, subresource, at, fields)
+}
+
+const noon, later = "2026-11-15T12:00:00Z", "2026-11-15T12:00:01Z"
+
+func TestOwnFollowsWhatHelmApplied(t *testing.T) {
+	helm := by("helm", "Apply", "", noon, `{"f:data":{"f:a":{},"f:b":{}}}`)
+	base := Of(managed(helm), Meta{Generation: 1, ResourceVersion: "5"})
+	if base.Own == 0 || base.Version != 5 {
+		t.Fatalf("got %+v", base)
+	}
+	for name, same := range map[string][]byte{
+		"another order":           managed(by("helm", "Apply", "", noon, `{"f:data":{"f:b":{},"f:a":{}}}`)),
+		"a status":                managed(helm, by("kcm", "Update", "status", later, `{"f:status":{}}`)),
+		"a field of somebody's":   managed(helm, by("kubectl", "Update", "", later, `{"f:data":{"f:c":{}}}`)),
+		"helm's own second entry": managed(helm, by("helm", "Update", "", later, `{"f:data":{"f:z":{}}}`)),
+	} {
+		if got := Of(same, Meta{Generation: 2}); got.Own != base.Own {
+			t.Errorf("%s changed it", name)
+		}
+	}
+	for name, other := range map[string][]byte{
+		"a field taken":   managed(by("helm", "Apply", "", noon, `{"f:data":{"f:a":{}}}`), by("kubectl", "Update", "", later, `{"f:data":{"f:b":{}}}`)),
+		"all of it taken": managed(by("kubectl", "Apply", "", later, `{"f:data":{"f:a":{},"f:b":{}}}`)),
+		"nothing left":    nil,
+	} {
+		if got := Of(other, Meta{Generation: 1}); got.Own == base.Own || got.Own == 0 {
+			t.Errorf("%s went unnoticed", name)
+		}
+	}
+}
+
+func TestOwnOfWhatWasAppliedFromTheClient(t *testing.T) {
+	helm := by("helm", "Update", "", noon, `{"f:data":{"f:a":{},"f:b":{}}}`)
+	base := Of(managed(helm), Meta{Generation: 1}).Own
+	if Of(managed(by("helm", "Update", "", later, `{"f:data":{"f:a":{},"f:b":{}}}`)), Meta{Generation: 1}).Own != base {
+		t.Error("a time is no owner")
+	}
+	taken := managed(by("helm", "Update", "", noon, `{"f:data":{"f:a":{}}}`), by("kubectl", "Update", "", later, `{"f:data":{"f:b":{}}}`))
+	if Of(taken, Meta{Generation: 1}).Own == base {
+		t.Error("a field taken went unnoticed")
+	}
+	if Of(managed(helm), Meta{Generation: 2}).Own == base {
+		t.Error("a new spec went unnoticed")
+	}
+}
+
+func TestSightFollowsEveryWrite(t *testing.T) {
+	helm := by("helm", "Apply", "", noon, `{"f:spec":{"f:a":{}}}`)
+	meta := Meta{Generation: 1, ResourceVersion: "5", Labels: map[string]string{"a": "b"}}
+	base := Of(managed(helm), meta)
+	moved := meta
+	moved.ResourceVersion = "6"
+	if Of(managed(helm, by("kcm", "Update", "status", later, `{}`)), moved).Sight != base.Sight {
+		t.Error("a status is no write")
+	}
+	moved.Stateless = true
+	if Of(managed(helm), moved).Sight == base.Sight {
+		t.Error("every version of a kind without status is a write")
+	}
+	for name, other := range map[string]Meta{
+		"a spec": {Generation: 2, Labels: meta.Labels}, "a label": {Generation: 1, Labels: map[string]string{"a": "c"}},
+		"an annotation": {Generation: 1, Labels: meta.Labels, Annotations: map[string]string{"x": "y"}},
+	} {
+		if Of(managed(helm), other).Sight == base.Sight {
+			t.Errorf("%s went unnoticed", name)
+		}
+	}
+	if Of(managed(helm, by("kubectl", "Update", "", later, `{}`)), meta).Sight == base.Sight {
+		t.Error("a writer went unnoticed")
+	}
+}
+
+func TestATraceIsTheSameHoweverTheObjectCame(t *testing.T) {
+	entries := managed(by("helm", "Apply", "", noon, `{"f:spec":{"k:{\"port\":80}":{".":{},"f:port":{}},"f:a":{}}}`))
+	object := decode(t, `{"metadata":{"generation":3,"resourceVersion":"9","managedFields":`+string(entries)+`}}`)
+	got, want := OfObject(object), Of(entries, Meta{Generation: 3, ResourceVersion: "9"})
+	if got != want {
+		t.Fatalf("%+v is not %+v", got, want)
+	}
+}
+
+func decode(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := kjson.Unmarshal([]byte(text), &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func TestPaths(t *testing.T) {
+	live := decode(t, `{"apiVersion":"v1","status":{"a":1},"metadata":{"uid":"1","labels":{"x/y":"1","same":"s"}},
+		"spec":{"list":[{"name":"a","v":1},{"name":"b","v":2}],"short":[1],"gone":true,"same":{"deep":[1,2]}}}`)
+	applied := decode(t, `{"apiVersion":"v2","status":{"a":2},"metadata":{"uid":"2","labels":{"x/y":"2","same":"s"}},
+		"spec":{"list":[{"name":"a","v":1},{"name":"b","v":3}],"short":[1,2],"new":{"k":1},"same":{"deep":[1,2]}}}`)
+	var got []string
+	for _, path := range Paths(live.Object, applied.Object) {
+		got = append(got, path.Pointer())
+	}
+	want := []string{"/metadata/labels/x~1y", "/spec/gone", "/spec/list/1/v", "/spec/new", "/spec/short"}
+	if !slices.Equal(got, want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	if Paths(live.Object, live.Object) != nil {
+		t.Fatal("it differs from itself")
+	}
+}
+
+func TestOwner(t *testing.T) {
+	live := decode(t, `{"metadata":{"managedFields":`+string(managed(
+		by("helm", "Apply", "", later, `{"f:spec":{"f:replicas":{},"f:list":{"k:{\"name\":\"a\"}":{"f:v":{}}}}}`),
+		by("hpa", "Update", "scale", noon, `{"f:spec":{"f:replicas":{}}}`),
+		by("early", "Update", "", noon, `{"f:spec":{"f:list":{"k:{\"name\":\"b\"}":{".":{},"f:v":{}}}}}`),
+		by("late", "Update", "", later, `{"f:spec":{"f:list":{"k:{\"name\":\"b\"}":{"f:v":{}}},"f:ports":{"k:{\"port\":80}":{".":{}}}}}`),
+		by("atomic", "Update", "", noon, `{"f:spec":{"f:args":{}},"f:metadata":{"f:finalizers":{"v:\"keep\"":{}}}}`),
+	))+`,"finalizers":["keep"]},"spec":{"replicas":2,"list":[{"name":"a","v":1},{"name":"b","v":2}],"ports":[{"port":80}],"args":["x"]}}`)
+	for want, path := range map[string]Path{
+		"hpa": {"spec", "replicas"}, "late": {"spec", "list", 1, "v"}, "": {"spec", "list", 0, "v"}, "atomic": {"spec", "args", 0},
+	} {
+		if got := Owner(live, path); got != want {
+			t.Errorf("%v is %q's, want %q", path, got, want)
+		}
+	}
+	if got := Owner(live, Path{"spec", "ports", 0, "port"}); got != "late" {
+		t.Errorf("a port is %q's", got)
+	}
+	if got := Owner(live, Path{"metadata", "finalizers", 0}); got != "atomic" {
+		t.Errorf("a finalizer is %q's", got)
+	}
+	if got := Owner(live, Path{"spec", "removed"}); got != "" {
+		t.Errorf("what is not there is %q's", got)
+	}
+}
+
+func TestWithout(t *testing.T) {
+	stored := `{"spec":{"replicas":1,"c":[{"name":"main","image":"a"},{"name":"side","image":"b"}],"n":[{"v":1}]}}`
+	live := decode(t, `{"spec":{"replicas":3,"c":[{"name":"injected","image":"z"},{"name":"main","image":"x"},{"name":"side"}],"n":[{"v":2}]}}`)
+	for pointer, want := range map[string]string{
+		"/spec/replicas":  `{"spec":{"c":[{"image":"a","name":"main"},{"image":"b","name":"side"}],"n":[{"v":1}]}}`,
+		"/spec/c/1/image": `{"spec":{"c":[{"name":"main"},{"image":"b","name":"side"}],"n":[{"v":1}],"replicas":1}}`,
+		"/spec/n/0/v":     `{"spec":{"c":[{"image":"a","name":"main"},{"image":"b","name":"side"}],"n":[{}],"replicas":1}}`,
+		"/spec/other/x":   `{"spec":{"c":[{"image":"a","name":"main"},{"image":"b","name":"side"}],"n":[{"v":1}],"replicas":1}}`,
+	} {
+		object := decode(t, stored)
+		if !Without(object.Object, live.Object, pointer) {
+			t.Errorf("%s could not be left", pointer)
+		}
+		if got, _ := json.Marshal(object.Object); string(got) != want {
+			t.Errorf("%s leaves %s", pointer, got)
+		}
+	}
+	for _, pointer := range []string{"/spec/c/0/image", "/spec/c/9/image", "/spec/c/x/image", "/spec/c/1", "/spec/replicas/x"} {
+		if Without(decode(t, stored).Object, live.Object, pointer) {
+			t.Errorf("%s was left", pointer)
+		}
+	}
+}
