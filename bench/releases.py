@@ -20,6 +20,11 @@ _KINDS = ("releases.helm.crossplane.io", "providerconfigs.helm.crossplane.io")
 PATIENCE_SECONDS, EDIT_SECONDS = 900.0, 60.0
 
 
+def to_default(_number: int) -> str:
+    """Name the ProviderConfig of every Release."""
+    return "default"
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """A cluster with a controller and a chart repository."""
@@ -43,14 +48,18 @@ class Bench:
             },
         )
 
-    def install(self, chart: str, prefix: str, count: int) -> float:
+    def install(
+        self, chart: str, prefix: str, count: int, config: Callable[[int], str] = to_default
+    ) -> float:
         """Create Releases and return the seconds until all are ready."""
         names = [f"{prefix}{number}" for number in range(count)]
         with self.kube.watching(RELEASES) as watch:
             started = time.monotonic()
             in_parallel(
                 lambda number: self.kube.request(
-                    "POST", RELEASES, self._manifest(chart, prefix, number)
+                    "POST",
+                    RELEASES,
+                    self._manifest(chart, f"{prefix}{number}", number, config(number)),
                 ),
                 range(count),
             )
@@ -76,13 +85,13 @@ class Bench:
             gone = self._until(watch, names, lambda seen: seen.type == "DELETED", "deleting")
             return gone - started
 
-    def _manifest(self, chart: str, prefix: str, number: int) -> dict[str, Any]:
+    def _manifest(self, chart: str, name: str, number: int, config: str) -> dict[str, Any]:
         return {
             "apiVersion": "helm.crossplane.io/v1beta1",
             "kind": "Release",
-            "metadata": {"name": f"{prefix}{number}"},
+            "metadata": {"name": name},
             "spec": {
-                "providerConfigRef": {"name": "default"},
+                "providerConfigRef": {"name": config},
                 "forProvider": {
                     "chart": {"name": chart, "repository": self.repository, "version": "1.0.0"},
                     "namespace": NAMESPACE,
