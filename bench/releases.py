@@ -20,6 +20,11 @@ _KINDS = ("releases.helm.crossplane.io", "providerconfigs.helm.crossplane.io")
 PATIENCE_SECONDS, EDIT_SECONDS = 900.0, 60.0
 
 
+def to_default(_number: int) -> str:
+    """Name the ProviderConfig of every Release."""
+    return "default"
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """A cluster with a controller and a chart repository."""
@@ -43,11 +48,19 @@ class Bench:
             },
         )
 
-    def install(self, chart: str, prefix: str, count: int) -> float:
+    def install(
+        self, chart: str, prefix: str, count: int, config: Callable[[int], str] = to_default
+    ) -> float:
         """Create Releases of one chart and return the seconds until all are ready."""
-        return self.install_several([chart], prefix, count)
+        return self.install_several([chart], prefix, count, config)
 
-    def install_several(self, charts: Sequence[str], prefix: str, count: int) -> float:
+    def install_several(
+        self,
+        charts: Sequence[str],
+        prefix: str,
+        count: int,
+        config: Callable[[int], str] = to_default,
+    ) -> float:
         """Create Releases of these charts in turn and return the seconds until all are ready."""
         names = [f"{prefix}{number}" for number in range(count)]
         with self.kube.watching(RELEASES) as watch:
@@ -56,7 +69,9 @@ class Bench:
                 lambda number: self.kube.request(
                     "POST",
                     RELEASES,
-                    self._manifest(charts[number % len(charts)], prefix, number),
+                    self._manifest(
+                        charts[number % len(charts)], f"{prefix}{number}", number, config(number)
+                    ),
                 ),
                 range(count),
             )
@@ -82,13 +97,13 @@ class Bench:
             gone = self._until(watch, names, lambda seen: seen.type == "DELETED", "deleting")
             return gone - started
 
-    def _manifest(self, chart: str, prefix: str, number: int) -> dict[str, Any]:
+    def _manifest(self, chart: str, name: str, number: int, config: str) -> dict[str, Any]:
         return {
             "apiVersion": "helm.crossplane.io/v1beta1",
             "kind": "Release",
-            "metadata": {"name": f"{prefix}{number}"},
+            "metadata": {"name": name},
             "spec": {
-                "providerConfigRef": {"name": "default"},
+                "providerConfigRef": {"name": config},
                 "forProvider": {
                     "chart": {"name": chart, "repository": self.repository, "version": "1.0.0"},
                     "namespace": NAMESPACE,

@@ -111,7 +111,8 @@ def test_what_is_stored_already_stays_writable(stage: Stage, hub) -> None:
     hub.kubectl("label", "releases.v1beta1.helm.crossplane.io", "admitted", "touched=yes")
     for patch in ('{"spec":{"forProvider":{"wait":true}}}', '{"metadata":{"finalizers":null}}'):
         hub.kubectl(
-            *("patch", "releases.v1beta1.helm.crossplane.io", "admitted", "--type=merge", "-p"), patch
+            *("patch", "releases.v1beta1.helm.crossplane.io", "admitted", "--type=merge", "-p"),
+            patch,
         )
     found = stage.get("admitted")
     assert found["apiVersion"] == "helm.crossplane.io/v1beta1"
