@@ -143,7 +143,8 @@ func newServer(set settings, guard *egress.Guard) (*server.Server, error) {
 	if cacheDir == "" {
 		cacheDir = filepath.Join(filepath.Dir(set.socket), "cache")
 	}
-	if _, err := getterplugin.New(set.plugins); err != nil {
+	plugins, err := getterplugin.New(set.plugins)
+	if err != nil {
 		return nil, err
 	}
 	clusters.CacheDir = filepath.Join(cacheDir, "inventories")
@@ -155,6 +156,7 @@ func newServer(set settings, guard *egress.Guard) (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	charts.RegisterPlugins(plugins, set.plugins.Schemes)
 	return &server.Server{
 		Clusters: clusters, Observers: observe.NewHub(), Charts: charts, Helm: helm.NewRunner(charts), Version: version,
 		Guard: guard,

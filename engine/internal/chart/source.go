@@ -98,7 +98,7 @@ func (s *Store) sourceOf(source *enginev1.ChartSource) (Source, error) {
 	}
 	found, ok := s.sources[kind]
 	if !ok {
-		return nil, invalid("%s: there is no source for %s://", shown(location(source)), kind)
+		return nil, invalid("%s is not the URL of a chart: there is no source for %s://", shown(location(source)), kind)
 	}
 	return found, nil
 }

@@ -88,7 +88,7 @@ func New(options Options) (*Store, error) {
 	if err := os.MkdirAll(options.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot keep charts in %s: %w", options.Dir, err)
 	}
-	pages := newWeb()
+	pages := newWeb(overHTTP)
 	s := &Store{
 		options: options,
 		network: newNetwork(options),
