@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -28,6 +29,7 @@ import (
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/getterplugin"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/helm"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/keychain"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/observe"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/server"
 )
@@ -152,6 +154,7 @@ func newServer(set settings, guard *egress.Guard) (*server.Server, error) {
 		Dir:         filepath.Join(cacheDir, "charts"),
 		DialContext: guard.DialContext,
 		Proxy:       guard.Proxy(http.ProxyFromEnvironment),
+		Keychain:    newKeychain(),
 	})
 	if err != nil {
 		return nil, err
@@ -161,6 +164,15 @@ func newServer(set settings, guard *egress.Guard) (*server.Server, error) {
 		Clusters: clusters, Observers: observe.NewHub(), Charts: charts, Helm: helm.NewRunner(charts), Version: version,
 		Guard: guard,
 	}, nil
+}
+
+// newKeychain logs in to the clouds' registries as this machine.
+func newKeychain() func(ctx context.Context, host string, verified bool) (username, password string, err error) {
+	clouds := keychain.New(nil)
+	return func(ctx context.Context, host string, verified bool) (string, string, error) {
+		found, _, err := clouds.Credential(ctx, host, verified)
+		return found.Username, found.Password, err
+	}
 }
 
 // setUp sets what is global to the process. The collector is left alone: installing 100 releases peaks at 70 MB

@@ -153,7 +153,7 @@ func archiveAt(get getter, ask *Ask, target *url.URL, known Validators) *Located
 // elsewhere is the same request for the registry an index points to. What the repository was told stays with the
 // repository; a docker config names its hosts itself.
 func elsewhere(ask *Ask, target *url.URL) *Ask {
-	return &Ask{Network: ask.Network, ChartSource: &enginev1.ChartSource{
+	return &Ask{Network: ask.Network, strange: ask.hasLogin(), ChartSource: &enginev1.ChartSource{
 		Url: target.String(), PlainHttp: ask.GetPlainHttp(), InsecureSkipTlsVerify: ask.GetInsecureSkipTlsVerify(),
 		CaBundle: ask.GetCaBundle(), DockerConfig: ask.GetDockerConfig(),
 	}}

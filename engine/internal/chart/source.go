@@ -32,6 +32,8 @@ type Ask struct {
 	Network *Network
 	// Known is what came along with the chart this very request led to last, if the store still has that chart.
 	Known Validators
+	// strange: the request's credentials are for another place than this.
+	strange bool
 }
 
 // Located is a chart that has been found.
