@@ -28,6 +28,7 @@ import (
 	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/getterplugin"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/gitsource"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/helm"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/keychain"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/observe"
@@ -155,10 +156,12 @@ func newServer(set settings, guard *egress.Guard) (*server.Server, error) {
 		DialContext: guard.DialContext,
 		Proxy:       guard.Proxy(http.ProxyFromEnvironment),
 		Keychain:    newKeychain(),
+		Verify:      chart.NewSignatures(),
 	})
 	if err != nil {
 		return nil, err
 	}
+	charts.RegisterGit(gitsource.New(guard, filepath.Join(cacheDir, "git"), gitsource.Limits{}))
 	charts.RegisterPlugins(plugins, set.plugins.Schemes)
 	return &server.Server{
 		Clusters: clusters, Observers: observe.NewHub(), Charts: charts, Helm: helm.NewRunner(charts), Version: version,

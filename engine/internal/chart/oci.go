@@ -51,7 +51,7 @@ func (registries) Locate(ctx context.Context, ask *Ask) (*Located, error) {
 	}
 	return &Located{
 		Key:      repository.Reference.Registry + "/" + repository.Reference.Repository + "@" + manifest.Digest.String(),
-		Manifest: manifest.Digest.String(),
+		Manifest: manifest.Digest.String(), Signatures: repository,
 		Fetch: func(ctx context.Context) (*Package, error) {
 			layer, _, err := layers(ctx)
 			if err != nil {
