@@ -23,6 +23,7 @@ class FaultKind(StrEnum):
     CHART_NOT_FOUND = "ChartNotFound"
     CHART_UNAVAILABLE = "ChartUnavailable"
     CHART_INVALID = "ChartInvalid"
+    CHART_NOT_VERIFIED = "ChartNotVerified"
     RENDER = "RenderFailed"
     VALUES = "InvalidValues"
     BUSY = "OperationInProgress"

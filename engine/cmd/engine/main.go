@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -27,7 +28,9 @@ import (
 	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/getterplugin"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/gitsource"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/helm"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/keychain"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/observe"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/server"
 )
@@ -143,7 +146,8 @@ func newServer(set settings, guard *egress.Guard) (*server.Server, error) {
 	if cacheDir == "" {
 		cacheDir = filepath.Join(filepath.Dir(set.socket), "cache")
 	}
-	if _, err := getterplugin.New(set.plugins); err != nil {
+	plugins, err := getterplugin.New(set.plugins)
+	if err != nil {
 		return nil, err
 	}
 	clusters.CacheDir = filepath.Join(cacheDir, "inventories")
@@ -151,14 +155,27 @@ func newServer(set settings, guard *egress.Guard) (*server.Server, error) {
 		Dir:         filepath.Join(cacheDir, "charts"),
 		DialContext: guard.DialContext,
 		Proxy:       guard.Proxy(http.ProxyFromEnvironment),
+		Keychain:    newKeychain(),
+		Verify:      chart.NewSignatures(),
 	})
 	if err != nil {
 		return nil, err
 	}
+	charts.RegisterGit(gitsource.New(guard, filepath.Join(cacheDir, "git"), gitsource.Limits{}))
+	charts.RegisterPlugins(plugins, set.plugins.Schemes)
 	return &server.Server{
 		Clusters: clusters, Observers: observe.NewHub(), Charts: charts, Helm: helm.NewRunner(charts), Version: version,
 		Guard: guard,
 	}, nil
+}
+
+// newKeychain logs in to the clouds' registries as this machine.
+func newKeychain() func(ctx context.Context, host string, verified bool) (username, password string, err error) {
+	clouds := keychain.New(nil)
+	return func(ctx context.Context, host string, verified bool) (string, string, error) {
+		found, _, err := clouds.Credential(ctx, host, verified)
+		return found.Username, found.Password, err
+	}
 }
 
 // setUp sets what is global to the process. The collector is left alone: installing 100 releases peaks at 70 MB

@@ -8,6 +8,9 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 )
 
 // got is an HTTP answer; a nil body means "not changed".
@@ -16,8 +19,8 @@ type got struct {
 	validators Validators
 }
 
-// get fetches one URL with the request's credentials; known makes it conditional.
-func (a *Ask) get(ctx context.Context, target *url.URL, known Validators, limit int64) (got, error) {
+// overHTTP fetches one URL with the request's credentials; known makes it conditional.
+func overHTTP(ctx context.Context, a *Ask, target *url.URL, known Validators, limit int64) (got, error) {
 	request, err := a.request(ctx, target, known)
 	if err != nil {
 		return got{}, err
@@ -29,7 +32,7 @@ func (a *Ask) get(ctx context.Context, target *url.URL, known Validators, limit 
 	where := shown(target.String())
 	response, err := client.Do(request)
 	if err != nil {
-		return got{}, unavailable("%s does not answer: %s", where, reason(err))
+		return got{}, silent(where, err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusNotModified {
@@ -49,6 +52,15 @@ func (a *Ask) get(ctx context.Context, target *url.URL, known Validators, limit 
 		return got{}, invalid("%s is larger than %d MiB", where, limit>>20)
 	}
 	return got{body, validatorsOf(response.Header)}, nil
+}
+
+// silent says why there is no answer. What the egress guard refuses is the user's mistake, in the guard's own words.
+func silent(where string, err error) error {
+	var refusal *fault.Error
+	if errors.Is(err, egress.ErrRefused) && errors.As(err, &refusal) {
+		return refusal
+	}
+	return unavailable("%s does not answer: %s", where, reason(err))
 }
 
 // validatorsOf reads what the answer can be known by. A time of change counts whole seconds: of what changed just

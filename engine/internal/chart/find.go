@@ -16,6 +16,7 @@ type Query struct {
 // Answer is what a source has.
 type Answer struct {
 	Version, Digest string
+	Tag             string // git: what a semver range came to
 	HeldFits, Newer bool
 	HeldDigest      string
 	Err             error
@@ -29,6 +30,11 @@ func (s *Store) FindVersions(ctx context.Context, source *enginev1.ChartSource, 
 	from, err := s.sourceOf(source)
 	if err != nil {
 		return nil, err
+	}
+	if teller, ok := from.(Teller); ok {
+		limited, cancel := context.WithTimeout(ctx, s.options.Timeout)
+		defer cancel()
+		return teller.Tell(limited, &Ask{ChartSource: source, Network: s.network}, queries)
 	}
 	finder, ok := from.(Finder)
 	if !ok {

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 )
 
@@ -196,4 +198,33 @@ func TestNotSources(t *testing.T) {
 	wantFault(t, err, enginev1.Fault_CHART_INVALID, "only http, https and oci are followed")
 	_, err = newStore(t).Resolve(context.Background(), &enginev1.ChartSource{})
 	wantFault(t, err, enginev1.Fault_CHART_INVALID, "no source")
+}
+
+// What the guard refuses is nobody's outage: it comes out as the guard says it, from every kind of source.
+func TestRefusedAddresses(t *testing.T) {
+	guard, err := egress.New(egress.Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Options{Dir: t.TempDir(), DialContext: guard.DialContext, Proxy: guard.Proxy(http.ProxyFromEnvironment)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []*enginev1.ChartSource{
+		{Repository: "http://127.0.0.1:9", Name: "small"},
+		{Url: "http://127.0.0.1:9/small.tgz"},
+		{Url: "oci://127.0.0.1:9/charts/small:1.0.0"},
+		{Repository: "oci://127.0.0.1:9/charts", Name: "small", PlainHttp: true},
+	} {
+		_, err := s.Resolve(context.Background(), source)
+		wantFault(t, err, enginev1.Fault_INVALID, "127.0.0.1:9 is refused")
+		if !errors.Is(err, egress.ErrRefused) {
+			t.Errorf("%v: %v", source, err)
+		}
+	}
+	answers, err := s.FindVersions(context.Background(), &enginev1.ChartSource{Repository: "http://127.0.0.1:9"}, []Query{{Name: "small"}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, answers[0].Err, enginev1.Fault_INVALID, "is refused")
 }

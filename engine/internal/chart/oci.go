@@ -38,7 +38,7 @@ func (registries) Locate(ctx context.Context, ask *Ask) (*Located, error) {
 	if err != nil {
 		return nil, err
 	}
-	repository, err := ask.repository(ctx, ref)
+	repository, err := ask.repository(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (registries) Locate(ctx context.Context, ask *Ask) (*Located, error) {
 	}
 	return &Located{
 		Key:      repository.Reference.Registry + "/" + repository.Reference.Repository + "@" + manifest.Digest.String(),
-		Manifest: manifest.Digest.String(),
+		Manifest: manifest.Digest.String(), Signatures: repository,
 		Fetch: func(ctx context.Context) (*Package, error) {
 			layer, _, err := layers(ctx)
 			if err != nil {
@@ -79,7 +79,7 @@ func (registries) Versions(ctx context.Context, ask *Ask, _ time.Duration) ([]st
 	if err != nil {
 		return nil, err
 	}
-	repository, err := ask.repository(ctx, ref)
+	repository, err := ask.repository(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (registries) Digest(ctx context.Context, ask *Ask, version string) (string,
 	if err != nil {
 		return "", err
 	}
-	repository, err := one.repository(ctx, ref)
+	repository, err := one.repository(ref)
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +109,7 @@ func (registries) Digest(ctx context.Context, ask *Ask, version string) (string,
 }
 
 // repository prepares the registry's repository, with the request's credentials in memory only.
-func (a *Ask) repository(ctx context.Context, ref reference) (*remote.Repository, error) {
+func (a *Ask) repository(ref reference) (*remote.Repository, error) {
 	repository, err := remote.NewRepository(ref.path)
 	if err != nil {
 		return nil, invalid("%q is not an OCI chart reference", shown(location(a.ChartSource)))
@@ -120,20 +120,12 @@ func (a *Ask) repository(ctx context.Context, ref reference) (*remote.Repository
 	}
 	host := repository.Reference.Registry
 	who, err := loginFor(a.ChartSource, &url.URL{Scheme: "oci", Host: host, Path: repository.Reference.Repository})
-	if keychain := a.Network.options.Keychain; err == nil && who == (login{}) && keychain != nil {
-		who.username, who.password, err = keychain(ctx, host)
-	}
 	if err != nil {
 		return nil, err
 	}
 	repository.PlainHTTP = a.GetPlainHttp()
 	repository.MaxMetadataBytes = maxManifest
-	repository.Client = &auth.Client{
-		Client:     client,
-		Header:     http.Header{"User-Agent": {"pilothouse-engine"}},
-		Cache:      auth.NewCache(), // of this request: tokens are not shared between releases
-		Credential: auth.StaticCredential(host, who.forRegistry()),
-	}
+	repository.Client = a.registryClient(client, host, who)
 	return repository, nil
 }
 

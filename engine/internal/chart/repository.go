@@ -20,14 +20,19 @@ const (
 	indexFreshForRange = 5 * time.Second
 )
 
-// web is the source for http:// and https://: repositories with an index, and plain archives.
+// getter fetches one address for a request.
+type getter func(ctx context.Context, ask *Ask, target *url.URL, known Validators, limit int64) (got, error)
+
+// web is the source for http:// and https://, and for what an operator adds to them: repositories with an index, and
+// plain archives.
 type web struct {
+	get     getter // what the request's own scheme is fetched with
 	indexes *recent[*index]
 	flights singleflight.Group
 }
 
-func newWeb() *web {
-	return &web{indexes: newRecent[*index](128 << 20)}
+func newWeb(get getter) *web {
+	return &web{get: get, indexes: newRecent[*index](128 << 20)}
 }
 
 // Locate finds a chart in a repository, or takes the URL as it is.
@@ -37,7 +42,7 @@ func (w *web) Locate(ctx context.Context, ask *Ask) (*Located, error) {
 		if err != nil || target.Host == "" {
 			return nil, invalid("%q is not the URL of a chart", shown(ask.GetUrl()))
 		}
-		return archiveAt(ask, target, ask.Known), nil
+		return archiveAt(w.get, ask, target, ask.Known), nil
 	}
 	home, err := homeOf(ask)
 	if err != nil {
@@ -57,11 +62,14 @@ func (w *web) Locate(ctx context.Context, ask *Ask) (*Located, error) {
 	if target.Scheme == "oci" {
 		return registries{}.Locate(ctx, elsewhere(ask, target))
 	}
-	if target.Scheme != "http" && target.Scheme != "https" {
+	get := getter(overHTTP)
+	if target.Scheme == home.Scheme {
+		get = w.get
+	} else if target.Scheme != "http" && target.Scheme != "https" {
 		return nil, invalid("chart %q %s is at %s:// in %s: only http, https and oci are followed",
 			ask.GetName(), version.Version, target.Scheme, shown(ask.GetRepository()))
 	}
-	located := archiveAt(ask, target, Validators{})
+	located := archiveAt(get, ask, target, Validators{})
 	located.Key = target.String() + " " + version.Digest
 	located.Fetch = checked(located.Fetch, ask, version)
 	return located, nil
@@ -123,10 +131,10 @@ func homeOf(ask *Ask) (*url.URL, error) {
 	return home, nil
 }
 
-func archiveAt(ask *Ask, target *url.URL, known Validators) *Located {
+func archiveAt(get getter, ask *Ask, target *url.URL, known Validators) *Located {
 	return &Located{
 		Fetch: func(ctx context.Context) (*Package, error) {
-			answer, err := ask.get(ctx, target, known, maxPacked)
+			answer, err := get(ctx, ask, target, known, maxPacked)
 			if err != nil {
 				return nil, err
 			}
@@ -136,7 +144,7 @@ func archiveAt(ask *Ask, target *url.URL, known Validators) *Located {
 			beside := *target
 			beside.Path += ".prov"
 			beside.RawPath = ""
-			answer, err := ask.get(ctx, &beside, Validators{}, maxProvenance)
+			answer, err := get(ctx, ask, &beside, Validators{}, maxProvenance)
 			return answer.body, err
 		},
 	}
@@ -145,7 +153,7 @@ func archiveAt(ask *Ask, target *url.URL, known Validators) *Located {
 // elsewhere is the same request for the registry an index points to. What the repository was told stays with the
 // repository; a docker config names its hosts itself.
 func elsewhere(ask *Ask, target *url.URL) *Ask {
-	return &Ask{Network: ask.Network, ChartSource: &enginev1.ChartSource{
+	return &Ask{Network: ask.Network, strange: ask.hasLogin(), ChartSource: &enginev1.ChartSource{
 		Url: target.String(), PlainHttp: ask.GetPlainHttp(), InsecureSkipTlsVerify: ask.GetInsecureSkipTlsVerify(),
 		CaBundle: ask.GetCaBundle(), DockerConfig: ask.GetDockerConfig(),
 	}}
@@ -225,7 +233,7 @@ func (w *web) fetchIndex(ctx context.Context, ask *Ask, home *url.URL, key strin
 	if have {
 		validators = known.validators
 	}
-	answer, err := ask.get(ctx, home.JoinPath("index.yaml"), validators, maxIndex)
+	answer, err := w.get(ctx, ask, home.JoinPath("index.yaml"), validators, maxIndex)
 	if err != nil {
 		return nil, err
 	}

@@ -89,6 +89,9 @@ func (s *Store) remembered(key string, source *enginev1.ChartSource) (Info, bool
 
 // settled says whether the source can only ever mean one chart.
 func settled(source *enginev1.ChartSource) bool {
+	if git := source.GetGit(); git != nil {
+		return git.GetCommit() != ""
+	}
 	if len(source.GetInline()) > 0 || source.GetDigest() != "" || strings.Contains(source.GetUrl(), "@sha256:") {
 		return true
 	}
@@ -125,9 +128,7 @@ func (s *Store) take(ctx context.Context, ask *Ask, located *Located, key string
 	if located.Key == "" {
 		return s.fetch(ctx, ask, located, key)
 	}
-	same := tidy(ask.ChartSource)
-	same.Name, same.Version = "", ""
-	place := "at " + sourceKey(same) + " " + located.Key
+	place := "at " + sourceKey(placeOf(ask.ChartSource)) + " " + located.Key
 	if known, ok := s.known.get(place); ok {
 		if _, err := s.entry(known.digest); err == nil {
 			return known, nil

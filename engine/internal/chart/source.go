@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/gitsource"
+	"github.com/pilothouse-dev/pilothouse/engine/internal/verify"
 )
 
 // Source is one kind of place that charts come from. A store asks the source registered for a request's kind; a
@@ -25,6 +27,11 @@ type Finder interface {
 	Digest(ctx context.Context, ask *Ask, version string) (string, error)
 }
 
+// Teller is a Source that answers all queries at once, and in its own way.
+type Teller interface {
+	Tell(ctx context.Context, ask *Ask, queries []Query) ([]Answer, error)
+}
+
 // Ask is a request to a source. Credentials are in it, and nowhere else: a source keeps none.
 type Ask struct {
 	*enginev1.ChartSource
@@ -32,6 +39,8 @@ type Ask struct {
 	Network *Network
 	// Known is what came along with the chart this very request led to last, if the store still has that chart.
 	Known Validators
+	// strange: the request's credentials are for another place than this.
+	strange bool
 }
 
 // Located is a chart that has been found.
@@ -41,6 +50,8 @@ type Located struct {
 	Key string
 	// Manifest is the digest of the OCI manifest: what signatures are about. Empty for other sources.
 	Manifest string
+	// Signatures is where signatures of the manifest are looked for; nil without one.
+	Signatures verify.Repository
 	// Fetch gets the packed chart.
 	Fetch func(ctx context.Context) (*Package, error)
 	// Provenance gets the chart's .prov file; nil where there can be none.
@@ -71,9 +82,12 @@ func kindOf(source *enginev1.ChartSource) (string, error) {
 	if len(source.GetInline()) > 0 {
 		return inlineKind, nil
 	}
+	if source.GetGit() != nil {
+		return gitKind, nil
+	}
 	where := location(source)
 	if where == "" {
-		return "", invalid("the chart has no source: give repository and name, url, or inline")
+		return "", invalid("the chart has no source: give repository and name, url, git, or inline")
 	}
 	parsed, err := url.Parse(where)
 	if err != nil {
@@ -98,7 +112,7 @@ func (s *Store) sourceOf(source *enginev1.ChartSource) (Source, error) {
 	}
 	found, ok := s.sources[kind]
 	if !ok {
-		return nil, invalid("%s: there is no source for %s://", shown(location(source)), kind)
+		return nil, invalid("%s is not the URL of a chart: there is no source for %s://", shown(location(source)), kind)
 	}
 	return found, nil
 }
@@ -125,6 +139,9 @@ func location(source *enginev1.ChartSource) string {
 func described(source *enginev1.ChartSource) string {
 	if len(source.GetInline()) > 0 {
 		return "the inline chart"
+	}
+	if git := source.GetGit(); git != nil {
+		return gitsource.Shown(git.GetUrl())
 	}
 	return shown(location(source))
 }

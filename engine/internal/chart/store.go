@@ -36,8 +36,9 @@ type Options struct {
 	Proxy       egress.ProxyFunc
 	// Verify is asked about every chart before it can be used; nil: nothing is.
 	Verify Verify
-	// Keychain finds the machine's own credentials for a registry that a request brings none for; nil: there are none.
-	Keychain func(ctx context.Context, host string) (username, password string, err error)
+	// Keychain finds the machine's own credentials for a registry, where a request brings none at all; verified says
+	// whether the registry's certificate will be. No name and no error: it has none. Nil: there are none.
+	Keychain func(ctx context.Context, host string, verified bool) (username, password string, err error)
 }
 
 // Info is what a chart says about itself, with the digest of its packed bytes.
@@ -88,7 +89,7 @@ func New(options Options) (*Store, error) {
 	if err := os.MkdirAll(options.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot keep charts in %s: %w", options.Dir, err)
 	}
-	pages := newWeb()
+	pages := newWeb(overHTTP)
 	s := &Store{
 		options: options,
 		network: newNetwork(options),

@@ -106,6 +106,7 @@ const (
 	Fault_HOOK                  Fault_Kind = 19 // a hook failed
 	Fault_UNKNOWN_CLUSTER       Fault_Kind = 20 // the cluster handle is not (or no longer) known: connect again
 	Fault_UNKNOWN_CHART         Fault_Kind = 21 // the chart digest is not in the cache: resolve again
+	Fault_CHART_NOT_VERIFIED    Fault_Kind = 22 // none of the given keys is known to have signed the chart
 )
 
 // Enum value maps for Fault_Kind.
@@ -133,6 +134,7 @@ var (
 		19: "HOOK",
 		20: "UNKNOWN_CLUSTER",
 		21: "UNKNOWN_CHART",
+		22: "CHART_NOT_VERIFIED",
 	}
 	Fault_Kind_value = map[string]int32{
 		"UNKNOWN":               0,
@@ -157,6 +159,7 @@ var (
 		"HOOK":                  19,
 		"UNKNOWN_CLUSTER":       20,
 		"UNKNOWN_CHART":         21,
+		"CHART_NOT_VERIFIED":    22,
 	}
 )
 
@@ -339,7 +342,7 @@ func (x RunRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RunRequest_Action.Descriptor instead.
 func (RunRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33, 0}
 }
 
 type Progress_Phase int32
@@ -388,7 +391,7 @@ func (x Progress_Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Progress_Phase.Descriptor instead.
 func (Progress_Phase) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35, 0}
 }
 
 type ObjectState_State int32
@@ -446,7 +449,7 @@ func (x ObjectState_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ObjectState_State.Descriptor instead.
 func (ObjectState_State) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{47, 0}
 }
 
 type Fault struct {
@@ -1992,7 +1995,9 @@ type ChartSource struct {
 	ClientKey             []byte                 `protobuf:"bytes,15,opt,name=client_key,json=clientKey,proto3" json:"client_key,omitempty"`
 	// What this version was when it was deployed last. If the source now has something else under that version,
 	// the chart it was is used while the cache still has it; otherwise the call fails.
-	Expected      string `protobuf:"bytes,16,opt,name=expected,proto3" json:"expected,omitempty"`
+	Expected      string        `protobuf:"bytes,16,opt,name=expected,proto3" json:"expected,omitempty"`
+	Git           *GitSource    `protobuf:"bytes,17,opt,name=git,proto3" json:"git,omitempty"`       // instead of repository, name, version and url
+	Verify        *Verification `protobuf:"bytes,18,opt,name=verify,proto3" json:"verify,omitempty"` // what to check every chart with before it can be used
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2139,6 +2144,183 @@ func (x *ChartSource) GetExpected() string {
 	return ""
 }
 
+func (x *ChartSource) GetGit() *GitSource {
+	if x != nil {
+		return x.Git
+	}
+	return nil
+}
+
+func (x *ChartSource) GetVerify() *Verification {
+	if x != nil {
+		return x.Verify
+	}
+	return nil
+}
+
+// GitSource names a chart in a git repository: one of branch, tag, semver and commit, or none for the default branch.
+// Beside a commit, a branch says where it is to be found. Username, password and bearer token are the ChartSource's.
+type GitSource struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Url           string                 `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"` // https://…, ssh://user@host/…, user@host:path
+	Branch        string                 `protobuf:"bytes,2,opt,name=branch,proto3" json:"branch,omitempty"`
+	Tag           string                 `protobuf:"bytes,3,opt,name=tag,proto3" json:"tag,omitempty"`
+	Semver        string                 `protobuf:"bytes,4,opt,name=semver,proto3" json:"semver,omitempty"`                           // a range; the highest tag in it counts
+	Commit        string                 `protobuf:"bytes,5,opt,name=commit,proto3" json:"commit,omitempty"`                           // 40 hex digits
+	Path          string                 `protobuf:"bytes,6,opt,name=path,proto3" json:"path,omitempty"`                               // the chart's directory; empty: the repository itself
+	PrivateKey    []byte                 `protobuf:"bytes,7,opt,name=private_key,json=privateKey,proto3" json:"private_key,omitempty"` // SSH: PEM
+	Passphrase    string                 `protobuf:"bytes,8,opt,name=passphrase,proto3" json:"passphrase,omitempty"`                   // of the private key
+	KnownHosts    []byte                 `protobuf:"bytes,9,opt,name=known_hosts,json=knownHosts,proto3" json:"known_hosts,omitempty"` // SSH: the server's lines
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GitSource) Reset() {
+	*x = GitSource{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GitSource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GitSource) ProtoMessage() {}
+
+func (x *GitSource) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GitSource.ProtoReflect.Descriptor instead.
+func (*GitSource) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *GitSource) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *GitSource) GetBranch() string {
+	if x != nil {
+		return x.Branch
+	}
+	return ""
+}
+
+func (x *GitSource) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *GitSource) GetSemver() string {
+	if x != nil {
+		return x.Semver
+	}
+	return ""
+}
+
+func (x *GitSource) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *GitSource) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *GitSource) GetPrivateKey() []byte {
+	if x != nil {
+		return x.PrivateKey
+	}
+	return nil
+}
+
+func (x *GitSource) GetPassphrase() string {
+	if x != nil {
+		return x.Passphrase
+	}
+	return ""
+}
+
+func (x *GitSource) GetKnownHosts() []byte {
+	if x != nil {
+		return x.KnownHosts
+	}
+	return nil
+}
+
+// Verification lists the keys of which one must have signed the chart.
+type Verification struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Keyrings      [][]byte               `protobuf:"bytes,1,rep,name=keyrings,proto3" json:"keyrings,omitempty"`                       // PGP, armored or binary: the chart needs a provenance file
+	PublicKeys    [][]byte               `protobuf:"bytes,2,rep,name=public_keys,json=publicKeys,proto3" json:"public_keys,omitempty"` // PEM: the chart, from a registry, needs a cosign signature
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Verification) Reset() {
+	*x = Verification{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Verification) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Verification) ProtoMessage() {}
+
+func (x *Verification) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Verification.ProtoReflect.Descriptor instead.
+func (*Verification) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Verification) GetKeyrings() [][]byte {
+	if x != nil {
+		return x.Keyrings
+	}
+	return nil
+}
+
+func (x *Verification) GetPublicKeys() [][]byte {
+	if x != nil {
+		return x.PublicKeys
+	}
+	return nil
+}
+
 type ResolveChartRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Source        *ChartSource           `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
@@ -2148,7 +2330,7 @@ type ResolveChartRequest struct {
 
 func (x *ResolveChartRequest) Reset() {
 	*x = ResolveChartRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2160,7 +2342,7 @@ func (x *ResolveChartRequest) String() string {
 func (*ResolveChartRequest) ProtoMessage() {}
 
 func (x *ResolveChartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2173,7 +2355,7 @@ func (x *ResolveChartRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveChartRequest.ProtoReflect.Descriptor instead.
 func (*ResolveChartRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ResolveChartRequest) GetSource() *ChartSource {
@@ -2200,7 +2382,7 @@ type ResolveChartReply struct {
 
 func (x *ResolveChartReply) Reset() {
 	*x = ResolveChartReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +2394,7 @@ func (x *ResolveChartReply) String() string {
 func (*ResolveChartReply) ProtoMessage() {}
 
 func (x *ResolveChartReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,7 +2407,7 @@ func (x *ResolveChartReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveChartReply.ProtoReflect.Descriptor instead.
 func (*ResolveChartReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{23}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ResolveChartReply) GetName() string {
@@ -2303,7 +2485,7 @@ type FindVersionsRequest struct {
 
 func (x *FindVersionsRequest) Reset() {
 	*x = FindVersionsRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2315,7 +2497,7 @@ func (x *FindVersionsRequest) String() string {
 func (*FindVersionsRequest) ProtoMessage() {}
 
 func (x *FindVersionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2328,7 +2510,7 @@ func (x *FindVersionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindVersionsRequest.ProtoReflect.Descriptor instead.
 func (*FindVersionsRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FindVersionsRequest) GetSource() *ChartSource {
@@ -2361,7 +2543,7 @@ type FindVersionsReply struct {
 
 func (x *FindVersionsReply) Reset() {
 	*x = FindVersionsReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2555,7 @@ func (x *FindVersionsReply) String() string {
 func (*FindVersionsReply) ProtoMessage() {}
 
 func (x *FindVersionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2568,7 @@ func (x *FindVersionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindVersionsReply.ProtoReflect.Descriptor instead.
 func (*FindVersionsReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FindVersionsReply) GetAnswers() []*FindVersionsReply_Answer {
@@ -2409,7 +2591,7 @@ type ComposeRequest struct {
 
 func (x *ComposeRequest) Reset() {
 	*x = ComposeRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +2603,7 @@ func (x *ComposeRequest) String() string {
 func (*ComposeRequest) ProtoMessage() {}
 
 func (x *ComposeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2434,7 +2616,7 @@ func (x *ComposeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest.ProtoReflect.Descriptor instead.
 func (*ComposeRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ComposeRequest) GetDocuments() []*ComposeRequest_Document {
@@ -2469,7 +2651,7 @@ type ComposeReply struct {
 
 func (x *ComposeReply) Reset() {
 	*x = ComposeReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2481,7 +2663,7 @@ func (x *ComposeReply) String() string {
 func (*ComposeReply) ProtoMessage() {}
 
 func (x *ComposeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2494,7 +2676,7 @@ func (x *ComposeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeReply.ProtoReflect.Descriptor instead.
 func (*ComposeReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ComposeReply) GetValues() []byte {
@@ -2530,7 +2712,7 @@ type Ref struct {
 
 func (x *Ref) Reset() {
 	*x = Ref{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2542,7 +2724,7 @@ func (x *Ref) String() string {
 func (*Ref) ProtoMessage() {}
 
 func (x *Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2555,7 +2737,7 @@ func (x *Ref) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ref.ProtoReflect.Descriptor instead.
 func (*Ref) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Ref) GetApiVersion() string {
@@ -2602,7 +2784,7 @@ type RenderRequest struct {
 
 func (x *RenderRequest) Reset() {
 	*x = RenderRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2614,7 +2796,7 @@ func (x *RenderRequest) String() string {
 func (*RenderRequest) ProtoMessage() {}
 
 func (x *RenderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2627,7 +2809,7 @@ func (x *RenderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderRequest.ProtoReflect.Descriptor instead.
 func (*RenderRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RenderRequest) GetCluster() string {
@@ -2699,7 +2881,7 @@ type RenderReply struct {
 
 func (x *RenderReply) Reset() {
 	*x = RenderReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2711,7 +2893,7 @@ func (x *RenderReply) String() string {
 func (*RenderReply) ProtoMessage() {}
 
 func (x *RenderReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2724,7 +2906,7 @@ func (x *RenderReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderReply.ProtoReflect.Descriptor instead.
 func (*RenderReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{30}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RenderReply) GetManifest() string {
@@ -2795,7 +2977,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2807,7 +2989,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2820,7 +3002,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RunRequest) GetCluster() string {
@@ -2990,7 +3172,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3002,7 +3184,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3015,7 +3197,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RunEvent) GetEvent() isRunEvent_Event {
@@ -3069,7 +3251,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3081,7 +3263,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3094,7 +3276,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Progress) GetPhase() Progress_Phase {
@@ -3125,7 +3307,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3137,7 +3319,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3150,7 +3332,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Outcome) GetRecord() *Record {
@@ -3200,7 +3382,7 @@ type HookLog struct {
 
 func (x *HookLog) Reset() {
 	*x = HookLog{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3212,7 +3394,7 @@ func (x *HookLog) String() string {
 func (*HookLog) ProtoMessage() {}
 
 func (x *HookLog) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3225,7 +3407,7 @@ func (x *HookLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookLog.ProtoReflect.Descriptor instead.
 func (*HookLog) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *HookLog) GetHook() string {
@@ -3261,7 +3443,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3273,7 +3455,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3286,7 +3468,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ObserveRequest) GetCluster() string {
@@ -3322,7 +3504,7 @@ type Attention struct {
 
 func (x *Attention) Reset() {
 	*x = Attention{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3334,7 +3516,7 @@ func (x *Attention) String() string {
 func (*Attention) ProtoMessage() {}
 
 func (x *Attention) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3347,7 +3529,7 @@ func (x *Attention) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attention.ProtoReflect.Descriptor instead.
 func (*Attention) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Attention) GetNamespace() string {
@@ -3413,7 +3595,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3425,7 +3607,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3438,7 +3620,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *HealthCheck) GetOrigin() string {
@@ -3486,7 +3668,7 @@ type CheckExpressionsRequest struct {
 
 func (x *CheckExpressionsRequest) Reset() {
 	*x = CheckExpressionsRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3498,7 +3680,7 @@ func (x *CheckExpressionsRequest) String() string {
 func (*CheckExpressionsRequest) ProtoMessage() {}
 
 func (x *CheckExpressionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3511,7 +3693,7 @@ func (x *CheckExpressionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckExpressionsRequest.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CheckExpressionsRequest) GetExpressions() []*CheckExpressionsRequest_Expression {
@@ -3529,7 +3711,7 @@ type CheckExpressionsReply struct {
 
 func (x *CheckExpressionsReply) Reset() {
 	*x = CheckExpressionsReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3541,7 +3723,7 @@ func (x *CheckExpressionsReply) String() string {
 func (*CheckExpressionsReply) ProtoMessage() {}
 
 func (x *CheckExpressionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3554,7 +3736,7 @@ func (x *CheckExpressionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckExpressionsReply.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42}
 }
 
 // Record is Helm's release record as its metadata tells it: never decoded.
@@ -3581,7 +3763,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +3775,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3788,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Record) GetNamespace() string {
@@ -3723,7 +3905,7 @@ type ObserveBatch struct {
 
 func (x *ObserveBatch) Reset() {
 	*x = ObserveBatch{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3735,7 +3917,7 @@ func (x *ObserveBatch) String() string {
 func (*ObserveBatch) ProtoMessage() {}
 
 func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3748,7 +3930,7 @@ func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch.ProtoReflect.Descriptor instead.
 func (*ObserveBatch) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ObserveBatch) GetRecords() []*ObserveBatch_RecordChange {
@@ -3811,7 +3993,7 @@ type NamespaceSight struct {
 
 func (x *NamespaceSight) Reset() {
 	*x = NamespaceSight{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3823,7 +4005,7 @@ func (x *NamespaceSight) String() string {
 func (*NamespaceSight) ProtoMessage() {}
 
 func (x *NamespaceSight) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3836,7 +4018,7 @@ func (x *NamespaceSight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamespaceSight.ProtoReflect.Descriptor instead.
 func (*NamespaceSight) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{43}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *NamespaceSight) GetNamespace() string {
@@ -3878,7 +4060,7 @@ type ReleaseObjects struct {
 
 func (x *ReleaseObjects) Reset() {
 	*x = ReleaseObjects{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3890,7 +4072,7 @@ func (x *ReleaseObjects) String() string {
 func (*ReleaseObjects) ProtoMessage() {}
 
 func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3903,7 +4085,7 @@ func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseObjects.ProtoReflect.Descriptor instead.
 func (*ReleaseObjects) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReleaseObjects) GetNamespace() string {
@@ -3979,7 +4161,7 @@ type ObjectState struct {
 
 func (x *ObjectState) Reset() {
 	*x = ObjectState{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3991,7 +4173,7 @@ func (x *ObjectState) String() string {
 func (*ObjectState) ProtoMessage() {}
 
 func (x *ObjectState) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4004,7 +4186,7 @@ func (x *ObjectState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectState.ProtoReflect.Descriptor instead.
 func (*ObjectState) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ObjectState) GetRef() *Ref {
@@ -4069,7 +4251,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4081,7 +4263,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4094,7 +4276,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{46}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *HistoryRequest) GetCluster() string {
@@ -4141,7 +4323,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4153,7 +4335,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4166,7 +4348,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{47}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *HistoryReply) GetRecords() []*Record {
@@ -4186,7 +4368,7 @@ type HttpHeader struct {
 
 func (x *HttpHeader) Reset() {
 	*x = HttpHeader{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4198,7 +4380,7 @@ func (x *HttpHeader) String() string {
 func (*HttpHeader) ProtoMessage() {}
 
 func (x *HttpHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4211,7 +4393,7 @@ func (x *HttpHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpHeader.ProtoReflect.Descriptor instead.
 func (*HttpHeader) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{48}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *HttpHeader) GetName() string {
@@ -4248,7 +4430,7 @@ type HttpRequest struct {
 
 func (x *HttpRequest) Reset() {
 	*x = HttpRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4260,7 +4442,7 @@ func (x *HttpRequest) String() string {
 func (*HttpRequest) ProtoMessage() {}
 
 func (x *HttpRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4273,7 +4455,7 @@ func (x *HttpRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpRequest.ProtoReflect.Descriptor instead.
 func (*HttpRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{49}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *HttpRequest) GetMethod() string {
@@ -4373,7 +4555,7 @@ type HttpReply struct {
 
 func (x *HttpReply) Reset() {
 	*x = HttpReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4385,7 +4567,7 @@ func (x *HttpReply) String() string {
 func (*HttpReply) ProtoMessage() {}
 
 func (x *HttpReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4398,7 +4580,7 @@ func (x *HttpReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpReply.ProtoReflect.Descriptor instead.
 func (*HttpReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{50}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *HttpReply) GetStatus() int32 {
@@ -4444,7 +4626,7 @@ type CompareRequest struct {
 
 func (x *CompareRequest) Reset() {
 	*x = CompareRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4456,7 +4638,7 @@ func (x *CompareRequest) String() string {
 func (*CompareRequest) ProtoMessage() {}
 
 func (x *CompareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4469,7 +4651,7 @@ func (x *CompareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareRequest.ProtoReflect.Descriptor instead.
 func (*CompareRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{51}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CompareRequest) GetCluster() string {
@@ -4516,7 +4698,7 @@ type CompareReply struct {
 
 func (x *CompareReply) Reset() {
 	*x = CompareReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4528,7 +4710,7 @@ func (x *CompareReply) String() string {
 func (*CompareReply) ProtoMessage() {}
 
 func (x *CompareReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4541,7 +4723,7 @@ func (x *CompareReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareReply.ProtoReflect.Descriptor instead.
 func (*CompareReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{52}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CompareReply) GetObjects() []*Comparison {
@@ -4564,7 +4746,7 @@ type Comparison struct {
 
 func (x *Comparison) Reset() {
 	*x = Comparison{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4576,7 +4758,7 @@ func (x *Comparison) String() string {
 func (*Comparison) ProtoMessage() {}
 
 func (x *Comparison) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4589,7 +4771,7 @@ func (x *Comparison) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Comparison.ProtoReflect.Descriptor instead.
 func (*Comparison) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{53}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Comparison) GetRef() *Ref {
@@ -4638,7 +4820,7 @@ type Difference struct {
 
 func (x *Difference) Reset() {
 	*x = Difference{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4650,7 +4832,7 @@ func (x *Difference) String() string {
 func (*Difference) ProtoMessage() {}
 
 func (x *Difference) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4663,7 +4845,7 @@ func (x *Difference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Difference.ProtoReflect.Descriptor instead.
 func (*Difference) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{54}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Difference) GetPath() string {
@@ -4695,7 +4877,7 @@ type RepairRequest struct {
 
 func (x *RepairRequest) Reset() {
 	*x = RepairRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4707,7 +4889,7 @@ func (x *RepairRequest) String() string {
 func (*RepairRequest) ProtoMessage() {}
 
 func (x *RepairRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4720,7 +4902,7 @@ func (x *RepairRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairRequest.ProtoReflect.Descriptor instead.
 func (*RepairRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{55}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *RepairRequest) GetCluster() string {
@@ -4767,7 +4949,7 @@ type RepairReply struct {
 
 func (x *RepairReply) Reset() {
 	*x = RepairReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4779,7 +4961,7 @@ func (x *RepairReply) String() string {
 func (*RepairReply) ProtoMessage() {}
 
 func (x *RepairReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4792,7 +4974,7 @@ func (x *RepairReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairReply.ProtoReflect.Descriptor instead.
 func (*RepairReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{56}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *RepairReply) GetObjects() []*RepairReply_Repaired {
@@ -4812,7 +4994,7 @@ type WatchBatch_Change struct {
 
 func (x *WatchBatch_Change) Reset() {
 	*x = WatchBatch_Change{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4824,7 +5006,7 @@ func (x *WatchBatch_Change) String() string {
 func (*WatchBatch_Change) ProtoMessage() {}
 
 func (x *WatchBatch_Change) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4855,17 +5037,19 @@ func (x *WatchBatch_Change) GetObject() []byte {
 }
 
 type FindVersionsRequest_Query struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // exact, a range, or empty: the latest stable
-	Held          string                 `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"`       // the version that is deployed; may be empty
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Exact, a range, or empty: the latest stable. For git: "branch NAME", "tag NAME", "semver RANGE", or empty:
+	// the default branch.
+	Version       string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	Held          string `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"` // the version that is deployed, for git the commit; may be empty
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FindVersionsRequest_Query) Reset() {
 	*x = FindVersionsRequest_Query{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4877,7 +5061,7 @@ func (x *FindVersionsRequest_Query) String() string {
 func (*FindVersionsRequest_Query) ProtoMessage() {}
 
 func (x *FindVersionsRequest_Query) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4890,7 +5074,7 @@ func (x *FindVersionsRequest_Query) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindVersionsRequest_Query.ProtoReflect.Descriptor instead.
 func (*FindVersionsRequest_Query) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26, 0}
 }
 
 func (x *FindVersionsRequest_Query) GetName() string {
@@ -4916,19 +5100,20 @@ func (x *FindVersionsRequest_Query) GetHeld() string {
 
 type FindVersionsReply_Answer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`                         // the best one there is
+	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`                         // the best one there is; for git the commit
 	Digest        string                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`                           // of its packed chart; empty when the source does not tell
 	HeldFits      bool                   `protobuf:"varint,3,opt,name=held_fits,json=heldFits,proto3" json:"held_fits,omitempty"`      // whether the held version is one that the query allows
 	Newer         bool                   `protobuf:"varint,4,opt,name=newer,proto3" json:"newer,omitempty"`                            // whether the best is newer than the held one
 	HeldDigest    string                 `protobuf:"bytes,5,opt,name=held_digest,json=heldDigest,proto3" json:"held_digest,omitempty"` // what the source has under the held version; empty when it does not tell
 	Fault         *Fault                 `protobuf:"bytes,6,opt,name=fault,proto3" json:"fault,omitempty"`                             // instead of all the others
+	Tag           string                 `protobuf:"bytes,7,opt,name=tag,proto3" json:"tag,omitempty"`                                 // git: the tag that a semver range came to
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FindVersionsReply_Answer) Reset() {
 	*x = FindVersionsReply_Answer{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4940,7 +5125,7 @@ func (x *FindVersionsReply_Answer) String() string {
 func (*FindVersionsReply_Answer) ProtoMessage() {}
 
 func (x *FindVersionsReply_Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4953,7 +5138,7 @@ func (x *FindVersionsReply_Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindVersionsReply_Answer.ProtoReflect.Descriptor instead.
 func (*FindVersionsReply_Answer) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27, 0}
 }
 
 func (x *FindVersionsReply_Answer) GetVersion() string {
@@ -4998,6 +5183,13 @@ func (x *FindVersionsReply_Answer) GetFault() *Fault {
 	return nil
 }
 
+func (x *FindVersionsReply_Answer) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
 type ComposeRequest_Document struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Origin        string                 `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"` // named in a fault: "spec.forProvider.valuesFrom[0]"
@@ -5008,7 +5200,7 @@ type ComposeRequest_Document struct {
 
 func (x *ComposeRequest_Document) Reset() {
 	*x = ComposeRequest_Document{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5020,7 +5212,7 @@ func (x *ComposeRequest_Document) String() string {
 func (*ComposeRequest_Document) ProtoMessage() {}
 
 func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5033,7 +5225,7 @@ func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest_Document.ProtoReflect.Descriptor instead.
 func (*ComposeRequest_Document) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28, 0}
 }
 
 func (x *ComposeRequest_Document) GetOrigin() string {
@@ -5061,7 +5253,7 @@ type ComposeRequest_Assignment struct {
 
 func (x *ComposeRequest_Assignment) Reset() {
 	*x = ComposeRequest_Assignment{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5073,7 +5265,7 @@ func (x *ComposeRequest_Assignment) String() string {
 func (*ComposeRequest_Assignment) ProtoMessage() {}
 
 func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5086,7 +5278,7 @@ func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest_Assignment.ProtoReflect.Descriptor instead.
 func (*ComposeRequest_Assignment) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26, 1}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28, 1}
 }
 
 func (x *ComposeRequest_Assignment) GetOrigin() string {
@@ -5120,7 +5312,7 @@ type CheckExpressionsRequest_Expression struct {
 
 func (x *CheckExpressionsRequest_Expression) Reset() {
 	*x = CheckExpressionsRequest_Expression{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[64]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5132,7 +5324,7 @@ func (x *CheckExpressionsRequest_Expression) String() string {
 func (*CheckExpressionsRequest_Expression) ProtoMessage() {}
 
 func (x *CheckExpressionsRequest_Expression) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[64]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5145,7 +5337,7 @@ func (x *CheckExpressionsRequest_Expression) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use CheckExpressionsRequest_Expression.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsRequest_Expression) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41, 0}
 }
 
 func (x *CheckExpressionsRequest_Expression) GetOrigin() string {
@@ -5172,7 +5364,7 @@ type ObserveBatch_RecordChange struct {
 
 func (x *ObserveBatch_RecordChange) Reset() {
 	*x = ObserveBatch_RecordChange{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[65]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5184,7 +5376,7 @@ func (x *ObserveBatch_RecordChange) String() string {
 func (*ObserveBatch_RecordChange) ProtoMessage() {}
 
 func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[65]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5197,7 +5389,7 @@ func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch_RecordChange.ProtoReflect.Descriptor instead.
 func (*ObserveBatch_RecordChange) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44, 0}
 }
 
 func (x *ObserveBatch_RecordChange) GetRecord() *Record {
@@ -5224,7 +5416,7 @@ type RepairRequest_Part struct {
 
 func (x *RepairRequest_Part) Reset() {
 	*x = RepairRequest_Part{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[66]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5236,7 +5428,7 @@ func (x *RepairRequest_Part) String() string {
 func (*RepairRequest_Part) ProtoMessage() {}
 
 func (x *RepairRequest_Part) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[66]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5249,7 +5441,7 @@ func (x *RepairRequest_Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairRequest_Part.ProtoReflect.Descriptor instead.
 func (*RepairRequest_Part) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{55, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{57, 0}
 }
 
 func (x *RepairRequest_Part) GetRef() *Ref {
@@ -5276,7 +5468,7 @@ type RepairReply_Repaired struct {
 
 func (x *RepairReply_Repaired) Reset() {
 	*x = RepairReply_Repaired{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[67]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5288,7 +5480,7 @@ func (x *RepairReply_Repaired) String() string {
 func (*RepairReply_Repaired) ProtoMessage() {}
 
 func (x *RepairReply_Repaired) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[67]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5301,7 +5493,7 @@ func (x *RepairReply_Repaired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairReply_Repaired.ProtoReflect.Descriptor instead.
 func (*RepairReply_Repaired) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{56, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{58, 0}
 }
 
 func (x *RepairReply_Repaired) GetRef() *Ref {
@@ -5322,12 +5514,12 @@ var File_pilothouse_engine_v1_engine_proto protoreflect.FileDescriptor
 
 const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\n" +
-	"!pilothouse/engine/v1/engine.proto\x12\x14pilothouse.engine.v1\"\xed\x03\n" +
+	"!pilothouse/engine/v1/engine.proto\x12\x14pilothouse.engine.v1\"\x85\x04\n" +
 	"\x05Fault\x124\n" +
 	"\x04kind\x18\x01 \x01(\x0e2 .pilothouse.engine.v1.Fault.KindR\x04kind\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1f\n" +
 	"\vhttp_status\x18\x03 \x01(\x05R\n" +
-	"httpStatus\"\xf2\x02\n" +
+	"httpStatus\"\x8a\x03\n" +
 	"\x04Kind\x12\v\n" +
 	"\aUNKNOWN\x10\x00\x12\v\n" +
 	"\aINVALID\x10\x01\x12\r\n" +
@@ -5353,7 +5545,8 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\tCANCELLED\x10\x12\x12\b\n" +
 	"\x04HOOK\x10\x13\x12\x13\n" +
 	"\x0fUNKNOWN_CLUSTER\x10\x14\x12\x11\n" +
-	"\rUNKNOWN_CHART\x10\x15\"*\n" +
+	"\rUNKNOWN_CHART\x10\x15\x12\x16\n" +
+	"\x12CHART_NOT_VERIFIED\x10\x16\"*\n" +
 	"\fHelloRequest\x12\x1a\n" +
 	"\bcontract\x18\x01 \x01(\x05R\bcontract\"e\n" +
 	"\n" +
@@ -5475,7 +5668,7 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\rReviewRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12:\n" +
 	"\bresource\x18\x02 \x01(\v2\x1e.pilothouse.engine.v1.ResourceR\bresource\x12\x16\n" +
-	"\x06object\x18\x03 \x01(\fR\x06object\"\xfc\x03\n" +
+	"\x06object\x18\x03 \x01(\fR\x06object\"\xeb\x04\n" +
 	"\vChartSource\x12\x1e\n" +
 	"\n" +
 	"repository\x18\x01 \x01(\tR\n" +
@@ -5497,7 +5690,27 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x12client_certificate\x18\x0e \x01(\fR\x11clientCertificate\x12\x1d\n" +
 	"\n" +
 	"client_key\x18\x0f \x01(\fR\tclientKey\x12\x1a\n" +
-	"\bexpected\x18\x10 \x01(\tR\bexpected\"P\n" +
+	"\bexpected\x18\x10 \x01(\tR\bexpected\x121\n" +
+	"\x03git\x18\x11 \x01(\v2\x1f.pilothouse.engine.v1.GitSourceR\x03git\x12:\n" +
+	"\x06verify\x18\x12 \x01(\v2\".pilothouse.engine.v1.VerificationR\x06verify\"\xed\x01\n" +
+	"\tGitSource\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\x12\x16\n" +
+	"\x06branch\x18\x02 \x01(\tR\x06branch\x12\x10\n" +
+	"\x03tag\x18\x03 \x01(\tR\x03tag\x12\x16\n" +
+	"\x06semver\x18\x04 \x01(\tR\x06semver\x12\x16\n" +
+	"\x06commit\x18\x05 \x01(\tR\x06commit\x12\x12\n" +
+	"\x04path\x18\x06 \x01(\tR\x04path\x12\x1f\n" +
+	"\vprivate_key\x18\a \x01(\fR\n" +
+	"privateKey\x12\x1e\n" +
+	"\n" +
+	"passphrase\x18\b \x01(\tR\n" +
+	"passphrase\x12\x1f\n" +
+	"\vknown_hosts\x18\t \x01(\fR\n" +
+	"knownHosts\"K\n" +
+	"\fVerification\x12\x1a\n" +
+	"\bkeyrings\x18\x01 \x03(\fR\bkeyrings\x12\x1f\n" +
+	"\vpublic_keys\x18\x02 \x03(\fR\n" +
+	"publicKeys\"P\n" +
 	"\x13ResolveChartRequest\x129\n" +
 	"\x06source\x18\x01 \x01(\v2!.pilothouse.engine.v1.ChartSourceR\x06source\"\x89\x02\n" +
 	"\x11ResolveChartReply\x12\x12\n" +
@@ -5519,9 +5732,9 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x05Query\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
-	"\x04held\x18\x03 \x01(\tR\x04held\"\xa1\x02\n" +
+	"\x04held\x18\x03 \x01(\tR\x04held\"\xb3\x02\n" +
 	"\x11FindVersionsReply\x12H\n" +
-	"\aanswers\x18\x01 \x03(\v2..pilothouse.engine.v1.FindVersionsReply.AnswerR\aanswers\x1a\xc1\x01\n" +
+	"\aanswers\x18\x01 \x03(\v2..pilothouse.engine.v1.FindVersionsReply.AnswerR\aanswers\x1a\xd3\x01\n" +
 	"\x06Answer\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x1b\n" +
@@ -5529,7 +5742,8 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x05newer\x18\x04 \x01(\bR\x05newer\x12\x1f\n" +
 	"\vheld_digest\x18\x05 \x01(\tR\n" +
 	"heldDigest\x121\n" +
-	"\x05fault\x18\x06 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\"\x81\x03\n" +
+	"\x05fault\x18\x06 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\x12\x10\n" +
+	"\x03tag\x18\a \x01(\tR\x03tag\"\x81\x03\n" +
 	"\x0eComposeRequest\x12K\n" +
 	"\tdocuments\x18\x01 \x03(\v2-.pilothouse.engine.v1.ComposeRequest.DocumentR\tdocuments\x12Q\n" +
 	"\vassignments\x18\x02 \x03(\v2/.pilothouse.engine.v1.ComposeRequest.AssignmentR\vassignments\x12G\n" +
@@ -5822,7 +6036,7 @@ func file_pilothouse_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_pilothouse_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
 var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(WatchMode)(0),                             // 0: pilothouse.engine.v1.WatchMode
 	(Fault_Kind)(0),                            // 1: pilothouse.engine.v1.Fault.Kind
@@ -5853,59 +6067,61 @@ var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(*DeleteRequest)(nil),                      // 26: pilothouse.engine.v1.DeleteRequest
 	(*ReviewRequest)(nil),                      // 27: pilothouse.engine.v1.ReviewRequest
 	(*ChartSource)(nil),                        // 28: pilothouse.engine.v1.ChartSource
-	(*ResolveChartRequest)(nil),                // 29: pilothouse.engine.v1.ResolveChartRequest
-	(*ResolveChartReply)(nil),                  // 30: pilothouse.engine.v1.ResolveChartReply
-	(*FindVersionsRequest)(nil),                // 31: pilothouse.engine.v1.FindVersionsRequest
-	(*FindVersionsReply)(nil),                  // 32: pilothouse.engine.v1.FindVersionsReply
-	(*ComposeRequest)(nil),                     // 33: pilothouse.engine.v1.ComposeRequest
-	(*ComposeReply)(nil),                       // 34: pilothouse.engine.v1.ComposeReply
-	(*Ref)(nil),                                // 35: pilothouse.engine.v1.Ref
-	(*RenderRequest)(nil),                      // 36: pilothouse.engine.v1.RenderRequest
-	(*RenderReply)(nil),                        // 37: pilothouse.engine.v1.RenderReply
-	(*RunRequest)(nil),                         // 38: pilothouse.engine.v1.RunRequest
-	(*RunEvent)(nil),                           // 39: pilothouse.engine.v1.RunEvent
-	(*Progress)(nil),                           // 40: pilothouse.engine.v1.Progress
-	(*Outcome)(nil),                            // 41: pilothouse.engine.v1.Outcome
-	(*HookLog)(nil),                            // 42: pilothouse.engine.v1.HookLog
-	(*ObserveRequest)(nil),                     // 43: pilothouse.engine.v1.ObserveRequest
-	(*Attention)(nil),                          // 44: pilothouse.engine.v1.Attention
-	(*HealthCheck)(nil),                        // 45: pilothouse.engine.v1.HealthCheck
-	(*CheckExpressionsRequest)(nil),            // 46: pilothouse.engine.v1.CheckExpressionsRequest
-	(*CheckExpressionsReply)(nil),              // 47: pilothouse.engine.v1.CheckExpressionsReply
-	(*Record)(nil),                             // 48: pilothouse.engine.v1.Record
-	(*ObserveBatch)(nil),                       // 49: pilothouse.engine.v1.ObserveBatch
-	(*NamespaceSight)(nil),                     // 50: pilothouse.engine.v1.NamespaceSight
-	(*ReleaseObjects)(nil),                     // 51: pilothouse.engine.v1.ReleaseObjects
-	(*ObjectState)(nil),                        // 52: pilothouse.engine.v1.ObjectState
-	(*HistoryRequest)(nil),                     // 53: pilothouse.engine.v1.HistoryRequest
-	(*HistoryReply)(nil),                       // 54: pilothouse.engine.v1.HistoryReply
-	(*HttpHeader)(nil),                         // 55: pilothouse.engine.v1.HttpHeader
-	(*HttpRequest)(nil),                        // 56: pilothouse.engine.v1.HttpRequest
-	(*HttpReply)(nil),                          // 57: pilothouse.engine.v1.HttpReply
-	(*CompareRequest)(nil),                     // 58: pilothouse.engine.v1.CompareRequest
-	(*CompareReply)(nil),                       // 59: pilothouse.engine.v1.CompareReply
-	(*Comparison)(nil),                         // 60: pilothouse.engine.v1.Comparison
-	(*Difference)(nil),                         // 61: pilothouse.engine.v1.Difference
-	(*RepairRequest)(nil),                      // 62: pilothouse.engine.v1.RepairRequest
-	(*RepairReply)(nil),                        // 63: pilothouse.engine.v1.RepairReply
-	(*WatchBatch_Change)(nil),                  // 64: pilothouse.engine.v1.WatchBatch.Change
-	(*FindVersionsRequest_Query)(nil),          // 65: pilothouse.engine.v1.FindVersionsRequest.Query
-	(*FindVersionsReply_Answer)(nil),           // 66: pilothouse.engine.v1.FindVersionsReply.Answer
-	(*ComposeRequest_Document)(nil),            // 67: pilothouse.engine.v1.ComposeRequest.Document
-	(*ComposeRequest_Assignment)(nil),          // 68: pilothouse.engine.v1.ComposeRequest.Assignment
-	nil,                                        // 69: pilothouse.engine.v1.RunRequest.LabelsEntry
-	nil,                                        // 70: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	(*CheckExpressionsRequest_Expression)(nil), // 71: pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	(*ObserveBatch_RecordChange)(nil),          // 72: pilothouse.engine.v1.ObserveBatch.RecordChange
-	(*RepairRequest_Part)(nil),                 // 73: pilothouse.engine.v1.RepairRequest.Part
-	(*RepairReply_Repaired)(nil),               // 74: pilothouse.engine.v1.RepairReply.Repaired
+	(*GitSource)(nil),                          // 29: pilothouse.engine.v1.GitSource
+	(*Verification)(nil),                       // 30: pilothouse.engine.v1.Verification
+	(*ResolveChartRequest)(nil),                // 31: pilothouse.engine.v1.ResolveChartRequest
+	(*ResolveChartReply)(nil),                  // 32: pilothouse.engine.v1.ResolveChartReply
+	(*FindVersionsRequest)(nil),                // 33: pilothouse.engine.v1.FindVersionsRequest
+	(*FindVersionsReply)(nil),                  // 34: pilothouse.engine.v1.FindVersionsReply
+	(*ComposeRequest)(nil),                     // 35: pilothouse.engine.v1.ComposeRequest
+	(*ComposeReply)(nil),                       // 36: pilothouse.engine.v1.ComposeReply
+	(*Ref)(nil),                                // 37: pilothouse.engine.v1.Ref
+	(*RenderRequest)(nil),                      // 38: pilothouse.engine.v1.RenderRequest
+	(*RenderReply)(nil),                        // 39: pilothouse.engine.v1.RenderReply
+	(*RunRequest)(nil),                         // 40: pilothouse.engine.v1.RunRequest
+	(*RunEvent)(nil),                           // 41: pilothouse.engine.v1.RunEvent
+	(*Progress)(nil),                           // 42: pilothouse.engine.v1.Progress
+	(*Outcome)(nil),                            // 43: pilothouse.engine.v1.Outcome
+	(*HookLog)(nil),                            // 44: pilothouse.engine.v1.HookLog
+	(*ObserveRequest)(nil),                     // 45: pilothouse.engine.v1.ObserveRequest
+	(*Attention)(nil),                          // 46: pilothouse.engine.v1.Attention
+	(*HealthCheck)(nil),                        // 47: pilothouse.engine.v1.HealthCheck
+	(*CheckExpressionsRequest)(nil),            // 48: pilothouse.engine.v1.CheckExpressionsRequest
+	(*CheckExpressionsReply)(nil),              // 49: pilothouse.engine.v1.CheckExpressionsReply
+	(*Record)(nil),                             // 50: pilothouse.engine.v1.Record
+	(*ObserveBatch)(nil),                       // 51: pilothouse.engine.v1.ObserveBatch
+	(*NamespaceSight)(nil),                     // 52: pilothouse.engine.v1.NamespaceSight
+	(*ReleaseObjects)(nil),                     // 53: pilothouse.engine.v1.ReleaseObjects
+	(*ObjectState)(nil),                        // 54: pilothouse.engine.v1.ObjectState
+	(*HistoryRequest)(nil),                     // 55: pilothouse.engine.v1.HistoryRequest
+	(*HistoryReply)(nil),                       // 56: pilothouse.engine.v1.HistoryReply
+	(*HttpHeader)(nil),                         // 57: pilothouse.engine.v1.HttpHeader
+	(*HttpRequest)(nil),                        // 58: pilothouse.engine.v1.HttpRequest
+	(*HttpReply)(nil),                          // 59: pilothouse.engine.v1.HttpReply
+	(*CompareRequest)(nil),                     // 60: pilothouse.engine.v1.CompareRequest
+	(*CompareReply)(nil),                       // 61: pilothouse.engine.v1.CompareReply
+	(*Comparison)(nil),                         // 62: pilothouse.engine.v1.Comparison
+	(*Difference)(nil),                         // 63: pilothouse.engine.v1.Difference
+	(*RepairRequest)(nil),                      // 64: pilothouse.engine.v1.RepairRequest
+	(*RepairReply)(nil),                        // 65: pilothouse.engine.v1.RepairReply
+	(*WatchBatch_Change)(nil),                  // 66: pilothouse.engine.v1.WatchBatch.Change
+	(*FindVersionsRequest_Query)(nil),          // 67: pilothouse.engine.v1.FindVersionsRequest.Query
+	(*FindVersionsReply_Answer)(nil),           // 68: pilothouse.engine.v1.FindVersionsReply.Answer
+	(*ComposeRequest_Document)(nil),            // 69: pilothouse.engine.v1.ComposeRequest.Document
+	(*ComposeRequest_Assignment)(nil),          // 70: pilothouse.engine.v1.ComposeRequest.Assignment
+	nil,                                        // 71: pilothouse.engine.v1.RunRequest.LabelsEntry
+	nil,                                        // 72: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	(*CheckExpressionsRequest_Expression)(nil), // 73: pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	(*ObserveBatch_RecordChange)(nil),          // 74: pilothouse.engine.v1.ObserveBatch.RecordChange
+	(*RepairRequest_Part)(nil),                 // 75: pilothouse.engine.v1.RepairRequest.Part
+	(*RepairReply_Repaired)(nil),               // 76: pilothouse.engine.v1.RepairReply.Repaired
 }
 var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	1,  // 0: pilothouse.engine.v1.Fault.kind:type_name -> pilothouse.engine.v1.Fault.Kind
 	12, // 1: pilothouse.engine.v1.ConnectRequest.impersonate:type_name -> pilothouse.engine.v1.Impersonation
 	11, // 2: pilothouse.engine.v1.ConnectRequest.identity:type_name -> pilothouse.engine.v1.Identity
 	14, // 3: pilothouse.engine.v1.WatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	64, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
+	66, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
 	7,  // 5: pilothouse.engine.v1.WatchBatch.fault:type_name -> pilothouse.engine.v1.Fault
 	18, // 6: pilothouse.engine.v1.ObjectCalls.calls:type_name -> pilothouse.engine.v1.ObjectCall
 	21, // 7: pilothouse.engine.v1.ObjectCall.get:type_name -> pilothouse.engine.v1.GetRequest
@@ -5922,89 +6138,91 @@ var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	3,  // 18: pilothouse.engine.v1.PatchRequest.type:type_name -> pilothouse.engine.v1.PatchRequest.Type
 	14, // 19: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
 	14, // 20: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	28, // 21: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	28, // 22: pilothouse.engine.v1.FindVersionsRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	65, // 23: pilothouse.engine.v1.FindVersionsRequest.queries:type_name -> pilothouse.engine.v1.FindVersionsRequest.Query
-	66, // 24: pilothouse.engine.v1.FindVersionsReply.answers:type_name -> pilothouse.engine.v1.FindVersionsReply.Answer
-	67, // 25: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	68, // 26: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
-	67, // 27: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	35, // 28: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
-	4,  // 29: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
-	69, // 30: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
-	70, // 31: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	40, // 32: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
-	41, // 33: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
-	5,  // 34: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
-	48, // 35: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
-	7,  // 36: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
-	35, // 37: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
-	42, // 38: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
-	44, // 39: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
-	45, // 40: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
-	35, // 41: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
-	71, // 42: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	72, // 43: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
-	51, // 44: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
-	7,  // 45: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	50, // 46: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
-	7,  // 47: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
-	52, // 48: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
-	52, // 49: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
-	0,  // 50: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
-	35, // 51: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
-	6,  // 52: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
-	48, // 53: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
-	55, // 54: pilothouse.engine.v1.HttpRequest.headers:type_name -> pilothouse.engine.v1.HttpHeader
-	55, // 55: pilothouse.engine.v1.HttpReply.headers:type_name -> pilothouse.engine.v1.HttpHeader
-	35, // 56: pilothouse.engine.v1.CompareRequest.objects:type_name -> pilothouse.engine.v1.Ref
-	60, // 57: pilothouse.engine.v1.CompareReply.objects:type_name -> pilothouse.engine.v1.Comparison
-	35, // 58: pilothouse.engine.v1.Comparison.ref:type_name -> pilothouse.engine.v1.Ref
-	61, // 59: pilothouse.engine.v1.Comparison.differences:type_name -> pilothouse.engine.v1.Difference
-	7,  // 60: pilothouse.engine.v1.Comparison.fault:type_name -> pilothouse.engine.v1.Fault
-	73, // 61: pilothouse.engine.v1.RepairRequest.objects:type_name -> pilothouse.engine.v1.RepairRequest.Part
-	74, // 62: pilothouse.engine.v1.RepairReply.objects:type_name -> pilothouse.engine.v1.RepairReply.Repaired
-	2,  // 63: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
-	7,  // 64: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
-	48, // 65: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
-	35, // 66: pilothouse.engine.v1.RepairRequest.Part.ref:type_name -> pilothouse.engine.v1.Ref
-	35, // 67: pilothouse.engine.v1.RepairReply.Repaired.ref:type_name -> pilothouse.engine.v1.Ref
-	7,  // 68: pilothouse.engine.v1.RepairReply.Repaired.fault:type_name -> pilothouse.engine.v1.Fault
-	8,  // 69: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
-	10, // 70: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
-	15, // 71: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
-	22, // 72: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
-	29, // 73: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
-	31, // 74: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
-	33, // 75: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
-	36, // 76: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
-	38, // 77: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
-	43, // 78: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
-	46, // 79: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
-	53, // 80: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
-	58, // 81: pilothouse.engine.v1.Engine.Compare:input_type -> pilothouse.engine.v1.CompareRequest
-	62, // 82: pilothouse.engine.v1.Engine.Repair:input_type -> pilothouse.engine.v1.RepairRequest
-	56, // 83: pilothouse.engine.v1.Engine.Http:input_type -> pilothouse.engine.v1.HttpRequest
-	9,  // 84: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
-	13, // 85: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
-	16, // 86: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
-	23, // 87: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
-	30, // 88: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
-	32, // 89: pilothouse.engine.v1.Engine.FindVersions:output_type -> pilothouse.engine.v1.FindVersionsReply
-	34, // 90: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
-	37, // 91: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
-	39, // 92: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
-	49, // 93: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
-	47, // 94: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
-	54, // 95: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
-	59, // 96: pilothouse.engine.v1.Engine.Compare:output_type -> pilothouse.engine.v1.CompareReply
-	63, // 97: pilothouse.engine.v1.Engine.Repair:output_type -> pilothouse.engine.v1.RepairReply
-	57, // 98: pilothouse.engine.v1.Engine.Http:output_type -> pilothouse.engine.v1.HttpReply
-	84, // [84:99] is the sub-list for method output_type
-	69, // [69:84] is the sub-list for method input_type
-	69, // [69:69] is the sub-list for extension type_name
-	69, // [69:69] is the sub-list for extension extendee
-	0,  // [0:69] is the sub-list for field type_name
+	29, // 21: pilothouse.engine.v1.ChartSource.git:type_name -> pilothouse.engine.v1.GitSource
+	30, // 22: pilothouse.engine.v1.ChartSource.verify:type_name -> pilothouse.engine.v1.Verification
+	28, // 23: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
+	28, // 24: pilothouse.engine.v1.FindVersionsRequest.source:type_name -> pilothouse.engine.v1.ChartSource
+	67, // 25: pilothouse.engine.v1.FindVersionsRequest.queries:type_name -> pilothouse.engine.v1.FindVersionsRequest.Query
+	68, // 26: pilothouse.engine.v1.FindVersionsReply.answers:type_name -> pilothouse.engine.v1.FindVersionsReply.Answer
+	69, // 27: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	70, // 28: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
+	69, // 29: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	37, // 30: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
+	4,  // 31: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
+	71, // 32: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
+	72, // 33: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	42, // 34: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
+	43, // 35: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
+	5,  // 36: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
+	50, // 37: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
+	7,  // 38: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
+	37, // 39: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
+	44, // 40: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
+	46, // 41: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
+	47, // 42: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
+	37, // 43: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
+	73, // 44: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	74, // 45: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
+	53, // 46: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
+	7,  // 47: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
+	52, // 48: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
+	7,  // 49: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
+	54, // 50: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
+	54, // 51: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
+	0,  // 52: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
+	37, // 53: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
+	6,  // 54: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
+	50, // 55: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
+	57, // 56: pilothouse.engine.v1.HttpRequest.headers:type_name -> pilothouse.engine.v1.HttpHeader
+	57, // 57: pilothouse.engine.v1.HttpReply.headers:type_name -> pilothouse.engine.v1.HttpHeader
+	37, // 58: pilothouse.engine.v1.CompareRequest.objects:type_name -> pilothouse.engine.v1.Ref
+	62, // 59: pilothouse.engine.v1.CompareReply.objects:type_name -> pilothouse.engine.v1.Comparison
+	37, // 60: pilothouse.engine.v1.Comparison.ref:type_name -> pilothouse.engine.v1.Ref
+	63, // 61: pilothouse.engine.v1.Comparison.differences:type_name -> pilothouse.engine.v1.Difference
+	7,  // 62: pilothouse.engine.v1.Comparison.fault:type_name -> pilothouse.engine.v1.Fault
+	75, // 63: pilothouse.engine.v1.RepairRequest.objects:type_name -> pilothouse.engine.v1.RepairRequest.Part
+	76, // 64: pilothouse.engine.v1.RepairReply.objects:type_name -> pilothouse.engine.v1.RepairReply.Repaired
+	2,  // 65: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
+	7,  // 66: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
+	50, // 67: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
+	37, // 68: pilothouse.engine.v1.RepairRequest.Part.ref:type_name -> pilothouse.engine.v1.Ref
+	37, // 69: pilothouse.engine.v1.RepairReply.Repaired.ref:type_name -> pilothouse.engine.v1.Ref
+	7,  // 70: pilothouse.engine.v1.RepairReply.Repaired.fault:type_name -> pilothouse.engine.v1.Fault
+	8,  // 71: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
+	10, // 72: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
+	15, // 73: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
+	22, // 74: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
+	31, // 75: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
+	33, // 76: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
+	35, // 77: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
+	38, // 78: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
+	40, // 79: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
+	45, // 80: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
+	48, // 81: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
+	55, // 82: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
+	60, // 83: pilothouse.engine.v1.Engine.Compare:input_type -> pilothouse.engine.v1.CompareRequest
+	64, // 84: pilothouse.engine.v1.Engine.Repair:input_type -> pilothouse.engine.v1.RepairRequest
+	58, // 85: pilothouse.engine.v1.Engine.Http:input_type -> pilothouse.engine.v1.HttpRequest
+	9,  // 86: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
+	13, // 87: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
+	16, // 88: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
+	23, // 89: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
+	32, // 90: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
+	34, // 91: pilothouse.engine.v1.Engine.FindVersions:output_type -> pilothouse.engine.v1.FindVersionsReply
+	36, // 92: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
+	39, // 93: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
+	41, // 94: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
+	51, // 95: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
+	49, // 96: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
+	56, // 97: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
+	61, // 98: pilothouse.engine.v1.Engine.Compare:output_type -> pilothouse.engine.v1.CompareReply
+	65, // 99: pilothouse.engine.v1.Engine.Repair:output_type -> pilothouse.engine.v1.RepairReply
+	59, // 100: pilothouse.engine.v1.Engine.Http:output_type -> pilothouse.engine.v1.HttpReply
+	86, // [86:101] is the sub-list for method output_type
+	71, // [71:86] is the sub-list for method input_type
+	71, // [71:71] is the sub-list for extension type_name
+	71, // [71:71] is the sub-list for extension extendee
+	0,  // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_pilothouse_engine_v1_engine_proto_init() }
@@ -6023,7 +6241,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 		(*ObjectCall_Delete)(nil),
 		(*ObjectCall_Review)(nil),
 	}
-	file_pilothouse_engine_v1_engine_proto_msgTypes[32].OneofWrappers = []any{
+	file_pilothouse_engine_v1_engine_proto_msgTypes[34].OneofWrappers = []any{
 		(*RunEvent_Progress)(nil),
 		(*RunEvent_Outcome)(nil),
 	}
@@ -6033,7 +6251,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pilothouse_engine_v1_engine_proto_rawDesc), len(file_pilothouse_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   68,
+			NumMessages:   70,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -31,7 +31,8 @@ func ToStatus(ctx context.Context, err error) error {
 
 func code(kind Kind) codes.Code {
 	switch kind {
-	case enginev1.Fault_INVALID, enginev1.Fault_REJECTED, enginev1.Fault_CHART_INVALID, enginev1.Fault_RENDER, enginev1.Fault_VALUES:
+	case enginev1.Fault_INVALID, enginev1.Fault_REJECTED, enginev1.Fault_CHART_INVALID, enginev1.Fault_CHART_NOT_VERIFIED,
+		enginev1.Fault_RENDER, enginev1.Fault_VALUES:
 		return codes.InvalidArgument
 	case enginev1.Fault_NOT_FOUND, enginev1.Fault_NAMESPACE_MISSING, enginev1.Fault_CHART_NOT_FOUND:
 		return codes.NotFound

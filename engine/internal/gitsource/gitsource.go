@@ -103,6 +103,39 @@ func (f *Fetcher) Resolve(ctx context.Context, request Request) (Pointer, error)
 	return want.Pointer, err
 }
 
+// Answer is what one of several references points to.
+type Answer struct {
+	Pointer
+
+	Err error
+}
+
+// ResolveAll tells what each of the references points to now, all with one request; the request's own is not read.
+func (f *Fetcher) ResolveAll(ctx context.Context, request Request, references []Reference) ([]Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.limits.Timeout)
+	defer cancel()
+	at, err := f.open(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	defer at.close()
+	answers := make([]Answer, len(references))
+	for i, one := range references {
+		found, err := choose(at.refs, one, at.place)
+		answers[i] = Answer{found.Pointer, err}
+	}
+	return answers, nil
+}
+
+// Shown is a repository's address fit for messages: without users and passwords.
+func Shown(url string) string {
+	at, err := parseAddress(url, true)
+	if err != nil {
+		return "the repository"
+	}
+	return at.shown()
+}
+
 // Fetch gets the chart.
 func (f *Fetcher) Fetch(ctx context.Context, request Request) (Result, error) {
 	select {

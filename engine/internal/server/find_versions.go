@@ -23,7 +23,7 @@ func (s *Server) FindVersions(ctx context.Context, request *enginev1.FindVersion
 	reply := &enginev1.FindVersionsReply{}
 	for _, a := range answers {
 		answer := &enginev1.FindVersionsReply_Answer{
-			Version: a.Version, Digest: a.Digest, HeldFits: a.HeldFits, Newer: a.Newer, HeldDigest: a.HeldDigest,
+			Version: a.Version, Digest: a.Digest, Tag: a.Tag, HeldFits: a.HeldFits, Newer: a.Newer, HeldDigest: a.HeldDigest,
 		}
 		if a.Err != nil {
 			answer = &enginev1.FindVersionsReply_Answer{Fault: fault.From(a.Err).Proto()}

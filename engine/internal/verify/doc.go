@@ -7,7 +7,7 @@
 // What is not checked: transparency logs, certificates and identities of keyless signing, and the revocation of keys
 // anywhere but in the given keyring. A key that the user names is trusted for as long as it is named.
 //
-// The rule to keep: a failed check is a fault of kind CHART_INVALID that says which key or digest was expected and
+// The rule to keep: a failed check is a fault of kind CHART_NOT_VERIFIED that says which key or digest was expected and
 // what was found, so that nothing is installed and nobody has to guess.
 package verify
 
@@ -19,7 +19,7 @@ import (
 )
 
 func invalid(format string, args ...any) error {
-	return fault.New(enginev1.Fault_CHART_INVALID, format, args...)
+	return fault.New(enginev1.Fault_CHART_NOT_VERIFIED, format, args...)
 }
 
 // Digest compares a chart's digest with the one that is pinned. What names the chart in the message.

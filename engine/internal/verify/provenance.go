@@ -58,6 +58,15 @@ func Provenance(where, filename string, packed, prov []byte, keyrings [][]byte) 
 	return Signer{Identity: identity(checked.SignedBy), Key: keyID(checked.SignedBy.PrimaryKey.KeyId)}, nil
 }
 
+// Unsigned is what is said of a chart without a provenance file.
+func Unsigned(where string, keyrings [][]byte) error {
+	ring, err := readKeyrings(where, keyrings)
+	if err != nil {
+		return err
+	}
+	return invalid("%s has no provenance file: expected one signed by %s", where, expected(ring))
+}
+
 // explain says what was expected and what was found.
 func explain(where, filename string, packed, prov []byte, ring openpgp.EntityList, err error) error {
 	block, _ := clearsign.Decode(prov) // again: checking has read the signature to its end

@@ -63,8 +63,8 @@ func keyring(t *testing.T, armored bool, who ...*openpgp.Entity) []byte {
 
 func wantInvalid(t *testing.T, err error, parts ...string) {
 	t.Helper()
-	if !fault.Is(err, enginev1.Fault_CHART_INVALID) {
-		t.Fatalf("got %v, want a fault of kind CHART_INVALID", err)
+	if !fault.Is(err, enginev1.Fault_CHART_NOT_VERIFIED) {
+		t.Fatalf("got %v, want a fault of kind CHART_NOT_VERIFIED", err)
 	}
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {

@@ -30,6 +30,7 @@ _CLASS: dict[FaultKind, type[PilothouseError]] = {
     FaultKind.FORBIDDEN: NotPermitted,
     FaultKind.UNAUTHORIZED: NotPermitted,
     FaultKind.CHART_INVALID: InvalidInput,
+    FaultKind.CHART_NOT_VERIFIED: InvalidInput,
     FaultKind.CHART_NOT_FOUND: InvalidInput,
     FaultKind.RENDER: InvalidInput,
     FaultKind.VALUES: InvalidInput,

@@ -42,6 +42,7 @@ class Fault(_message.Message):
         HOOK: _ClassVar[Fault.Kind]
         UNKNOWN_CLUSTER: _ClassVar[Fault.Kind]
         UNKNOWN_CHART: _ClassVar[Fault.Kind]
+        CHART_NOT_VERIFIED: _ClassVar[Fault.Kind]
     UNKNOWN: Fault.Kind
     INVALID: Fault.Kind
     NOT_FOUND: Fault.Kind
@@ -64,6 +65,7 @@ class Fault(_message.Message):
     HOOK: Fault.Kind
     UNKNOWN_CLUSTER: Fault.Kind
     UNKNOWN_CHART: Fault.Kind
+    CHART_NOT_VERIFIED: Fault.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     HTTP_STATUS_FIELD_NUMBER: _ClassVar[int]
@@ -336,7 +338,7 @@ class ReviewRequest(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ...) -> None: ...
 
 class ChartSource(_message.Message):
-    __slots__ = ("repository", "name", "version", "url", "digest", "username", "password", "insecure_skip_tls_verify", "plain_http", "ca_bundle", "inline", "bearer_token", "docker_config", "client_certificate", "client_key", "expected")
+    __slots__ = ("repository", "name", "version", "url", "digest", "username", "password", "insecure_skip_tls_verify", "plain_http", "ca_bundle", "inline", "bearer_token", "docker_config", "client_certificate", "client_key", "expected", "git", "verify")
     REPOSITORY_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -353,6 +355,8 @@ class ChartSource(_message.Message):
     CLIENT_CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
     CLIENT_KEY_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_FIELD_NUMBER: _ClassVar[int]
+    GIT_FIELD_NUMBER: _ClassVar[int]
+    VERIFY_FIELD_NUMBER: _ClassVar[int]
     repository: str
     name: str
     version: str
@@ -369,7 +373,39 @@ class ChartSource(_message.Message):
     client_certificate: bytes
     client_key: bytes
     expected: str
-    def __init__(self, repository: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., url: _Optional[str] = ..., digest: _Optional[str] = ..., username: _Optional[str] = ..., password: _Optional[str] = ..., insecure_skip_tls_verify: _Optional[bool] = ..., plain_http: _Optional[bool] = ..., ca_bundle: _Optional[bytes] = ..., inline: _Optional[bytes] = ..., bearer_token: _Optional[str] = ..., docker_config: _Optional[bytes] = ..., client_certificate: _Optional[bytes] = ..., client_key: _Optional[bytes] = ..., expected: _Optional[str] = ...) -> None: ...
+    git: GitSource
+    verify: Verification
+    def __init__(self, repository: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., url: _Optional[str] = ..., digest: _Optional[str] = ..., username: _Optional[str] = ..., password: _Optional[str] = ..., insecure_skip_tls_verify: _Optional[bool] = ..., plain_http: _Optional[bool] = ..., ca_bundle: _Optional[bytes] = ..., inline: _Optional[bytes] = ..., bearer_token: _Optional[str] = ..., docker_config: _Optional[bytes] = ..., client_certificate: _Optional[bytes] = ..., client_key: _Optional[bytes] = ..., expected: _Optional[str] = ..., git: _Optional[_Union[GitSource, _Mapping]] = ..., verify: _Optional[_Union[Verification, _Mapping]] = ...) -> None: ...
+
+class GitSource(_message.Message):
+    __slots__ = ("url", "branch", "tag", "semver", "commit", "path", "private_key", "passphrase", "known_hosts")
+    URL_FIELD_NUMBER: _ClassVar[int]
+    BRANCH_FIELD_NUMBER: _ClassVar[int]
+    TAG_FIELD_NUMBER: _ClassVar[int]
+    SEMVER_FIELD_NUMBER: _ClassVar[int]
+    COMMIT_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    PRIVATE_KEY_FIELD_NUMBER: _ClassVar[int]
+    PASSPHRASE_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_HOSTS_FIELD_NUMBER: _ClassVar[int]
+    url: str
+    branch: str
+    tag: str
+    semver: str
+    commit: str
+    path: str
+    private_key: bytes
+    passphrase: str
+    known_hosts: bytes
+    def __init__(self, url: _Optional[str] = ..., branch: _Optional[str] = ..., tag: _Optional[str] = ..., semver: _Optional[str] = ..., commit: _Optional[str] = ..., path: _Optional[str] = ..., private_key: _Optional[bytes] = ..., passphrase: _Optional[str] = ..., known_hosts: _Optional[bytes] = ...) -> None: ...
+
+class Verification(_message.Message):
+    __slots__ = ("keyrings", "public_keys")
+    KEYRINGS_FIELD_NUMBER: _ClassVar[int]
+    PUBLIC_KEYS_FIELD_NUMBER: _ClassVar[int]
+    keyrings: _containers.RepeatedScalarFieldContainer[bytes]
+    public_keys: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, keyrings: _Optional[_Iterable[bytes]] = ..., public_keys: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class ResolveChartRequest(_message.Message):
     __slots__ = ("source",)
@@ -421,20 +457,22 @@ class FindVersionsRequest(_message.Message):
 class FindVersionsReply(_message.Message):
     __slots__ = ("answers",)
     class Answer(_message.Message):
-        __slots__ = ("version", "digest", "held_fits", "newer", "held_digest", "fault")
+        __slots__ = ("version", "digest", "held_fits", "newer", "held_digest", "fault", "tag")
         VERSION_FIELD_NUMBER: _ClassVar[int]
         DIGEST_FIELD_NUMBER: _ClassVar[int]
         HELD_FITS_FIELD_NUMBER: _ClassVar[int]
         NEWER_FIELD_NUMBER: _ClassVar[int]
         HELD_DIGEST_FIELD_NUMBER: _ClassVar[int]
         FAULT_FIELD_NUMBER: _ClassVar[int]
+        TAG_FIELD_NUMBER: _ClassVar[int]
         version: str
         digest: str
         held_fits: bool
         newer: bool
         held_digest: str
         fault: Fault
-        def __init__(self, version: _Optional[str] = ..., digest: _Optional[str] = ..., held_fits: _Optional[bool] = ..., newer: _Optional[bool] = ..., held_digest: _Optional[str] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ...) -> None: ...
+        tag: str
+        def __init__(self, version: _Optional[str] = ..., digest: _Optional[str] = ..., held_fits: _Optional[bool] = ..., newer: _Optional[bool] = ..., held_digest: _Optional[str] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., tag: _Optional[str] = ...) -> None: ...
     ANSWERS_FIELD_NUMBER: _ClassVar[int]
     answers: _containers.RepeatedCompositeFieldContainer[FindVersionsReply.Answer]
     def __init__(self, answers: _Optional[_Iterable[_Union[FindVersionsReply.Answer, _Mapping]]] = ...) -> None: ...
