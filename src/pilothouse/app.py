@@ -207,6 +207,8 @@ class Composition:
         def changed(metadata: ObjectMeta, gone: bool) -> None:  # noqa: FBT001 - a callback's shape
             reference = Reference(kind.kind, metadata.namespace, metadata.name)
             self._references.changed(reference, metadata.resource_version, gone=gone)
+            if kind is SECRET:
+                self._controller.secret_changed(metadata.namespace, metadata.name)
 
         await follow_names(
             self._engine,
@@ -226,8 +228,8 @@ class Composition:
 
     def _config_changed(self, config: str) -> None:
         self._fleet.config_changed(config)
-        self._controller.config_changed(config)
-        self._usages.changed(config)
+        for changed in self._controller.config_changed(config) | {config}:
+            self._usages.changed(changed)
 
 
 async def engine_versions() -> tuple[str, str]:

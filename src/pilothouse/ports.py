@@ -293,6 +293,10 @@ class Releases(Protocol):
 class Targets(Protocol):
     """All clusters, by the ProviderConfig that names them."""
 
+    def config_of(self, release: Release) -> str:
+        """Name the ProviderConfig of a Release; raises Missing when it selects none."""
+        ...
+
     async def reach(self, release: Release) -> Target:
         """Return the cluster; raises a PilothouseError that says what is missing."""
         ...
@@ -411,8 +415,8 @@ class Instances(Protocol):
 class Writer(Protocol):
     """What the loop writes about a Release."""
 
-    async def claim(self, release: Release) -> Release:
-        """Put the finalizer and the external name on it."""
+    async def claim(self, release: Release, config: str) -> Release:
+        """Put the finalizer and the external name on it, and say that it uses that config."""
         ...
 
     async def status(self, release: Release, status: ReleaseStatus) -> Release:

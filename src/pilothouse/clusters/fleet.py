@@ -215,7 +215,7 @@ class Fleet:
 
     async def reach(self, release: Release) -> ClusterTarget:
         """Return the cluster of a Release."""
-        return await self.reach_config(self._config_name(release))
+        return await self.reach_config(self.config_of(release))
 
     def disregard(self, target: str, release: ReleaseName) -> None:
         """Nobody looks after that release any more."""
@@ -223,7 +223,8 @@ class Fleet:
         if held:
             held[0].disregard(release)
 
-    def _config_name(self, release: Release) -> str:
+    def config_of(self, release: Release) -> str:
+        """Name the ProviderConfig of a Release: the one it names, or the one it selects."""
         selector = release.spec.provider_selector
         if selector is None or not selector.match_controller_ref:
             return release.spec.provider_config_ref.name

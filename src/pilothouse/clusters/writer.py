@@ -31,9 +31,9 @@ class ReleaseWriter:
         self._cache = cache
         self._instance = instance
 
-    async def claim(self, release: Release) -> Release:
+    async def claim(self, release: Release, config: str) -> Release:
         """Say that it uses its ProviderConfig; then finalizer and external name, in one write."""
-        await self._use(release)
+        await self._use(release, config)
         metadata = release.metadata
         patch: dict[str, Any] = {"resourceVersion": metadata.resource_version}
         if FINALIZER not in metadata.finalizers:
@@ -107,9 +107,8 @@ class ReleaseWriter:
             return release
         return await self._merge(release, {"status": patch}, subresource="status")
 
-    async def _use(self, release: Release) -> None:
+    async def _use(self, release: Release, config: str) -> None:
         metadata = release.metadata
-        config = release.spec.provider_config_ref.name
         manifest = {
             "apiVersion": PROVIDER_CONFIG_USAGE.api_version,
             "kind": PROVIDER_CONFIG_USAGE.kind,

@@ -20,7 +20,7 @@ from pilothouse.api.release import (
 )
 from pilothouse.core.conditions import READY, SYNCED, condition, find, merge, moment, timestamp
 from pilothouse.core.decide import question
-from pilothouse.core.desired import Desired
+from pilothouse.core.desired import Desired, ReleaseName
 from pilothouse.core.details import objects_of, with_objects
 from pilothouse.core.hooks import as_text, with_tail, without_secrets
 from pilothouse.core.observed import FAILED, Decoded, Observed, Record
@@ -277,16 +277,7 @@ def conclude_quiet(
     if not isinstance(plan, Rest):
         return status
     if desired.paused:
-        paused = _synced(
-            release,
-            now,
-            true=False,
-            reason="ReconcilePaused",
-            message="paused by the annotation crossplane.io/paused"
-            if release.paused
-            else "paused: managementPolicies is empty",
-        )
-        return msgspec.structs.replace(status, conditions=_conditions(release, paused))
+        return paused(release, now)
     deployed = state.name in {StateName.IN_SYNC, StateName.UNREADY}
     if not deployed:
         return status
@@ -309,6 +300,31 @@ def conclude_quiet(
         last_handled_reconcile_at=_request(release),
         last_attempt=_without_error(status.last_attempt),
     )
+
+
+def is_paused(release: Release) -> bool:
+    """Whether nothing is to be done: by annotation, or because no policy allows anything."""
+    return release.paused or not release.spec.management_policies
+
+
+def paused(release: Release, now: datetime) -> ReleaseStatus:
+    """Return the status of a Release that is left alone."""
+    said = (
+        "paused by the annotation crossplane.io/paused"
+        if release.paused
+        else "paused: managementPolicies is empty"
+    )
+    told = _synced(release, now, true=False, reason="ReconcilePaused", message=said)
+    return msgspec.structs.replace(release.status, conditions=_conditions(release, told))
+
+
+def left_behind(before: ReleaseName, after: ReleaseName) -> Notice:
+    """Say that a changed name or namespace does not move a Helm release."""
+    said = (
+        f"stands for the Helm release {after} now and leaves {before} as it is: "
+        f"remove that with `helm uninstall {before.name} -n {before.namespace}`, or change the Release back"
+    )
+    return Notice("LeftExternalResource", said, warning=True)
 
 
 def _deployed_ready(

@@ -9,6 +9,7 @@ import structlog
 from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.core.desired import ReleaseName
+from pilothouse.errors import Missing
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.dependencies import Dependencies
@@ -20,7 +21,7 @@ from pilothouse.loop.repairs import Repairs
 from pilothouse.loop.rivals import Rivals
 from pilothouse.loop.sources import SourceReader
 from pilothouse.loop.survey import Surveyor
-from pilothouse.loop.triggers import Claims, Configs
+from pilothouse.loop.triggers import Claims, Configs, Connections
 from pilothouse.loop.upgrades import Upgrades
 from pilothouse.ports import (
     Archive,
@@ -72,19 +73,40 @@ class Controller:
         self._claims = Claims()
         self._configs = Configs()
         self._rivals = Rivals()
+        self._connections = Connections()
+        # Releases that find their ProviderConfig by who made both: any config may be theirs.
+        self._selecting: dict[Key, Release] = {}
         self._dependencies = Dependencies(releases, targets, self._queue)
         self._known = asyncio.Event()
 
     def release_changed(self, key: Key, value: msgspec.Struct | None) -> set[str]:
         """A Release appeared, changed or went; return the configs whose users this changes."""
         release = value if isinstance(value, Release) else None
-        named = release.spec.provider_config_ref.name if release else None
         self._queue.add(key)
+        self._connections.put(key, _connection_secret(release))
+        if release and release.spec.provider_selector:
+            self._selecting[key] = release
+        else:
+            self._selecting.pop(key, None)
         self.wake(self._rivals.put(key, release))
         self.wake(self._dependencies.put(key, release))
         if release and not release.metadata.deletion_timestamp:
             self._sources.note(key, release)
-        return self._configs.put(key, named)
+        return self._configs.put(key, self._config_of(release))
+
+    def _config_of(self, release: Release | None) -> str | None:
+        if release is None:
+            return None
+        try:
+            return self._targets.config_of(release)
+        except Missing:
+            return None
+
+    def secret_changed(self, namespace: str, name: str) -> None:
+        """A Secret changed that may be a connection secret."""
+        key = self._connections.changed(namespace, name)
+        if key:
+            self._queue.add(key)
 
     def releases_known(self) -> None:
         """Every Release has been seen: only now is it known which of two is the older."""
@@ -99,9 +121,14 @@ class Controller:
         """Count the Releases that use a config."""
         return len(self._configs.users(config))
 
-    def config_changed(self, config: str) -> None:
-        """A ProviderConfig, or what it refers to, changed."""
+    def config_changed(self, config: str) -> set[str]:
+        """A ProviderConfig, or what it refers to, changed; return the configs whose users this changes."""
+        changed: set[str] = set()
+        for key, release in self._selecting.items():
+            changed |= self._configs.put(key, self._config_of(release))
+            self._queue.add(key)
         self.wake(self._configs.users(config) | self._dependencies.of_config(config))
+        return changed
 
     def wake(self, keys: Iterable[Key]) -> None:
         """Something these Releases refer to changed."""
@@ -146,6 +173,7 @@ class Controller:
                 repairs=repairs,
                 queue=self._queue,
                 clock=self._clock,
+                connections=self._connections,
                 abandon_after=self._settings.abandon_after,
             )
             lookout = Lookout(surveyor, self._releases, self._queue, self._clock, self._say)
@@ -192,3 +220,10 @@ class Controller:
             # The one place that catches everything: a bug must cost one release its pass, not all.
             log.exception("pass failed", key=str(key))
             self._queue.add_after(key, self._settings.after_bug)
+
+
+def _connection_secret(release: Release | None) -> tuple[str, str] | None:
+    ref = release.spec.write_connection_secret_to_ref if release else None
+    if release is None or ref is None:
+        return None
+    return ref.namespace or release.metadata.namespace, ref.name

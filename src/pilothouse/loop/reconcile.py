@@ -19,6 +19,9 @@ from pilothouse.core.conclude import (
     conclude_action,
     conclude_fault,
     conclude_quiet,
+    is_paused,
+    left_behind,
+    paused,
 )
 from pilothouse.core.decide import decide, question
 from pilothouse.core.dependencies import gate, in_order
@@ -56,6 +59,7 @@ from pilothouse.loop.namespaces import create_namespace
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.repairs import Repairs
 from pilothouse.loop.survey import Surveyor
+from pilothouse.loop.triggers import Connections
 from pilothouse.ports import Clock, Target, Writer
 
 log = structlog.get_logger(__name__)
@@ -74,6 +78,7 @@ class Reconciler:
         repairs: Repairs,
         queue: KeyedQueue,
         clock: Clock,
+        connections: Connections,
         abandon_after: timedelta | None,
     ) -> None:
         self._surveyor = surveyor
@@ -84,6 +89,7 @@ class Reconciler:
         self._repairs = repairs
         self._queue = queue
         self._clock = clock
+        self._connections = connections
         self._departures = Departures(committer, clock, abandon_after)
         self._calm = Calm(queue, clock)
         self._let_go: dict[Key, str] = {}
@@ -111,10 +117,10 @@ class Reconciler:
                 await self._abandon(key, release, f"the annotation {ABANDON}")
                 return
             if not ours or not release.metadata.annotations.get(EXTERNAL_NAME):
-                release = await self._writer.claim(release)
+                release = await self._writer.claim(release, self._surveyor.config_of(release))
             await self._dependencies.look(key, release)
             wanted = await self._surveyor.wanted(key, release)
-            if wanted.absent and not wanted.policies.delete:
+            if wanted.absent and not wanted.policies.delete and not wanted.paused:
                 # Left behind on purpose, so the cluster need not even be there.
                 await self._release_object(key, release)
                 return
@@ -127,7 +133,12 @@ class Reconciler:
             await self._refuse(key, release, wanted, Fault(FaultKind.INVALID, str(error)))
             return
         except PilothouseError as error:
-            if release.metadata.deletion_timestamp:
+            if is_paused(release):
+                # What cannot be reached is nobody's concern now.
+                await self._commit_quietly(
+                    key, release, Conclusion(paused(release, self._clock.now()))
+                )
+            elif release.metadata.deletion_timestamp:
                 await self._cannot_remove(key, release, wanted, error)
             else:
                 await self._refuse(key, release, wanted, Fault(error.kind, error.message))
@@ -142,6 +153,7 @@ class Reconciler:
         if not target.sees(wanted.release):
             return Wait("looking at the cluster")
         self._departures.forget(key)
+        await self._tell_left_behind(key, release, wanted)
         if not wanted.absent and not wanted.paused:
             release, wanted = await self._with_version(key, release, wanted, target)
         ended = self._actions.take_ended(key)
@@ -255,6 +267,12 @@ class Reconciler:
         await self._writer.let_go(release)
         self._let_go[key] = release.metadata.uid
 
+    async def _tell_left_behind(self, key: Key, release: Release, wanted: Desired) -> None:
+        memory = self._surveyor.memory(key)
+        if memory.left_behind:
+            await self._writer.tell(release, left_behind(memory.left_behind, wanted.release))
+            memory.left_behind = None
+
     async def _abandon(self, key: Key, release: Release, why: str) -> None:
         await self._departures.record(key, release, why)
         await self._release_object(key, release)
@@ -281,7 +299,8 @@ class Reconciler:
         """Write the connection secret when what it is made of may have changed."""
         if release.spec.write_connection_secret_to_ref is None:
             return
-        made_of = (release.metadata.generation, observed.record, observed.objects)
+        turn = self._connections.turn(key)
+        made_of = (release.metadata.generation, observed.record, observed.objects, turn)
         memory = self._surveyor.memory(key)
         if memory.connected == made_of:
             return
@@ -317,11 +336,14 @@ class Reconciler:
         if waiting:
             conclusion = Conclusion(status=waiting)
         status = self._dependencies.told(key, release, conclusion.status, now)
-        conclusion = replace(conclusion, status=status)
+        await self._commit_quietly(key, release, replace(conclusion, status=status))
+        log.warning("refused", key=str(key), reason=str(fault.kind), error=fault.message)
+
+    async def _commit_quietly(self, key: Key, release: Release, conclusion: Conclusion) -> None:
+        """Write a conclusion of a pass that came to nothing; who wrote first, or is gone, has the last word."""
         try:
             await self._committer.commit(key, release, conclusion)
         except (Conflict, EngineLost):
             self._queue.add(key)
         except (Missing, AlreadyExists):
             return
-        log.warning("refused", key=str(key), reason=str(fault.kind), error=fault.message)

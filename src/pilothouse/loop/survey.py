@@ -23,7 +23,7 @@ from pilothouse.ports import Instances, Releases, Target, Targets
 class Memory:
     """What one process remembers of a key between passes; losing it costs a look, never a mistake."""
 
-    __slots__ = ("connected", "decoded", "made_from", "namespace_missing")
+    __slots__ = ("connected", "decoded", "left_behind", "made_from", "namespace_missing")
 
     def __init__(self) -> None:
         self.decoded: Decoded | None = None
@@ -31,6 +31,8 @@ class Memory:
         self.namespace_missing = False
         # What the connection secret was last made of.
         self.connected: object = None
+        # A Helm release that this one stood for before its name or namespace was changed.
+        self.left_behind: ReleaseName | None = None
 
 
 class Surveyor:
@@ -105,10 +107,17 @@ class Surveyor:
         status = msgspec.structs.replace(release.status, at_provider=found)
         return await self.wanted(key, msgspec.structs.replace(release, status=status))
 
+    def config_of(self, release: Release) -> str:
+        """Name the ProviderConfig of a Release."""
+        return self._targets.config_of(release)
+
     async def reach(self, key: Key, release: Release, wanted: Desired) -> Target:
         """Return the cluster of a Release; its eyes look after the release from now on."""
         target = await self._targets.reach(release)
-        self._let_be(self._claims.put(key, target.id, wanted.release))
+        before = self._claims.put(key, target.id, wanted.release)
+        self._let_be(before)
+        if before and before[1] != wanted.release and release.status.at_provider.revision:
+            self.memory(key).left_behind = before[1]
         await target.attend(attention_to(release, wanted))
         return target
 

@@ -46,6 +46,37 @@ class Claims:
         return set(self._by_target.get(target, ()))
 
 
+class Connections:
+    """Which Release writes which connection secret, and how often others touched it."""
+
+    def __init__(self) -> None:
+        self._writers: dict[tuple[str, str], Key] = {}
+        self._held: dict[Key, tuple[str, str]] = {}
+        self._turns: dict[Key, int] = {}
+
+    def put(self, key: Key, secret: tuple[str, str] | None) -> None:
+        """Note which Secret a Release writes, None for none."""
+        held = self._held.pop(key, None)
+        if held and self._writers.get(held) == key:
+            del self._writers[held]
+        if secret:
+            self._held[key] = secret
+            self._writers.setdefault(secret, key)
+        else:
+            self._turns.pop(key, None)
+
+    def changed(self, namespace: str, name: str) -> Key | None:
+        """A Secret changed; return the Release that writes it."""
+        key = self._writers.get((namespace, name))
+        if key:
+            self._turns[key] = self._turns.get(key, 0) + 1
+        return key
+
+    def turn(self, key: Key) -> int:
+        """Count the changes, so that what was written before the latest is looked at again."""
+        return self._turns.get(key, 0)
+
+
 class Configs:
     """Which Releases name which ProviderConfig."""
 
