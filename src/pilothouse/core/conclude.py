@@ -18,13 +18,21 @@ from pilothouse.api.release import (
     Release,
     ReleaseStatus,
 )
-from pilothouse.core.conditions import READY, SYNCED, condition, find, merge, moment, timestamp
+from pilothouse.core.conditions import (
+    READY,
+    find,
+    moment,
+    ready,
+    synced,
+    timestamp,
+    with_conditions,
+)
 from pilothouse.core.decide import question
-from pilothouse.core.desired import Desired, ReleaseName
+from pilothouse.core.desired import Desired
 from pilothouse.core.details import objects_of, with_objects
-from pilothouse.core.hooks import as_text, with_tail, without_secrets
+from pilothouse.core.hooks import with_tail, without_secrets
 from pilothouse.core.observed import FAILED, Decoded, Observed, Record
-from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice, Outcome
+from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice
 from pilothouse.core.plan import (
     Action,
     Install,
@@ -40,24 +48,10 @@ from pilothouse.core.plan import (
 from pilothouse.core.redact import redact
 from pilothouse.core.retry import Attempts, backoff
 from pilothouse.core.state import State, StateName, classify
+from pilothouse.core.telling import DONE, FAILED_TO, describe, entry_of, superseded
 from pilothouse.core.versions import deployed_chart
 from pilothouse.faults import FaultKind
 
-# The words of crossplane-runtime, which tools already look for.
-_DONE = {
-    "Install": "CreatedExternalResource",
-    "Upgrade": "UpdatedExternalResource",
-    "Uninstall": "DeletedExternalResource",
-    "Unlock": "RecoveredExternalResource",
-    "Rollback": "RolledBackExternalResource",
-}
-_FAILED = {
-    "Install": "CannotCreateExternalResource",
-    "Upgrade": "CannotUpdateExternalResource",
-    "Uninstall": "CannotDeleteExternalResource",
-    "Unlock": "CannotUpdateExternalResource",
-    "Rollback": "CannotRollBackExternalResource",
-}
 _DOING = {
     "Install": ("Creating", "installing"),
     "Upgrade": ("Unavailable", "upgrading"),
@@ -106,10 +100,10 @@ def announce(release: Release, desired: Desired, plan: Action, now: datetime) ->
     going_back = isinstance(plan, Rollback) or (isinstance(plan, Uninstall) and not desired.absent)
     return msgspec.structs.replace(
         status,
-        conditions=_conditions(
+        conditions=with_conditions(
             release,
-            _synced(release, now, true=False, reason="Reconciling", message=message),
-            _ready(release, now, true=False, reason=ready_reason, message=message),
+            synced(release, now, true=False, reason="Reconciling", message=message),
+            ready(release, now, true=False, reason=ready_reason, message=message),
         ),
         observed_generation=release.metadata.generation,
         synced=False,
@@ -136,20 +130,20 @@ def conclude_action(
     plan, outcome = ended.plan, ended.outcome
     fault = outcome.fault
     if fault and (fault.kind in _NOT_COUNTED or _can_make_namespace(desired, fault)):
-        entry = _superseded(release, ended, observed, now)
+        entry = superseded(release, ended, observed, now)
         return Conclusion(status=release.status, entry=entry, again_now=True)
     name = name_of(plan)
     status = msgspec.structs.replace(
         release.status, at_provider=_at_provider(release.status, outcome.record)
     )
-    entry = _entry(release, ended, now)
+    entry = entry_of(release, ended, now)
     if fault:
         counted = isinstance(plan, Install | Upgrade) and desired.rollback_limit is not None
         if counted and outcome.record and outcome.record.status == FAILED:
             status = msgspec.structs.replace(status, failed=status.failed + 1)
         return _failed(release, status, name, fault, entry, now)
     status = _with_chart(status, ended)
-    notice = Notice(_DONE[name], _describe(ended))
+    notice = Notice(DONE[name], describe(ended))
     if _went_back(ended):
         # The spec is still not what is deployed, and the failure is still the reason.
         status = msgspec.structs.replace(
@@ -194,16 +188,6 @@ def _with_chart(status: ReleaseStatus, ended: Ended) -> ReleaseStatus:
     version = outcome.record.chart_version
     chart = deployed_chart(ended.desired, version, outcome.chart_digest, outcome.republished)
     return msgspec.structs.replace(status, chart=chart)
-
-
-def _superseded(release: Release, ended: Ended, observed: Observed, now: datetime) -> Entry | None:
-    """Keep what became of a revision whose wait a newer spec has ended."""
-    fault = ended.outcome.fault
-    if fault is None or fault.kind is not FaultKind.CANCELLED:
-        return None
-    said = f"the wait was ended: superseded by generation {release.metadata.generation}"
-    outcome = Outcome(ended.outcome.record or observed.record, Fault(fault.kind, said))
-    return _entry(release, replace(ended, outcome=outcome), now)
 
 
 def _went_back(ended: Ended) -> bool:
@@ -262,13 +246,13 @@ def conclude_quiet(
         said = redact(plan.reason, desired.secrets)
         reason = "Deleting" if desired.absent else "Unavailable"
         stopped = (
-            _synced(release, now, true=False, reason=plan.kind, message=said),
-            _ready(release, now, true=False, reason=reason, message=said),
+            synced(release, now, true=False, reason=plan.kind, message=said),
+            ready(release, now, true=False, reason=reason, message=said),
         )
         return msgspec.structs.replace(
             status,
             synced=False,
-            conditions=_conditions(release, *stopped),
+            conditions=with_conditions(release, *stopped),
             observed_generation=release.metadata.generation,
             at_provider=_at_provider(status, observed.record),
             next_attempt=None,
@@ -286,9 +270,9 @@ def conclude_quiet(
         status = _as_deployed(status, desired)
     return msgspec.structs.replace(
         status,
-        conditions=_conditions(
+        conditions=with_conditions(
             release,
-            _synced(release, now, true=True, reason="ReconcileSuccess", message=""),
+            synced(release, now, true=True, reason="ReconcileSuccess", message=""),
             _deployed_ready(release, desired, state, observed, now),
         ),
         observed_generation=release.metadata.generation,
@@ -314,17 +298,8 @@ def paused(release: Release, now: datetime) -> ReleaseStatus:
         if release.paused
         else "paused: managementPolicies is empty"
     )
-    told = _synced(release, now, true=False, reason="ReconcilePaused", message=said)
-    return msgspec.structs.replace(release.status, conditions=_conditions(release, told))
-
-
-def left_behind(before: ReleaseName, after: ReleaseName) -> Notice:
-    """Say that a changed name or namespace does not move a Helm release."""
-    said = (
-        f"stands for the Helm release {after} now and leaves {before} as it is: "
-        f"remove that with `helm uninstall {before.name} -n {before.namespace}`, or change the Release back"
-    )
-    return Notice("LeftExternalResource", said, warning=True)
+    told = synced(release, now, true=False, reason="ReconcilePaused", message=said)
+    return msgspec.structs.replace(release.status, conditions=with_conditions(release, told))
 
 
 def _deployed_ready(
@@ -336,7 +311,7 @@ def _deployed_ready(
         # Not looked at yet (after a restart, say): what was true for this spec is still the best answer.
         if held and held.observed_generation == generation and held.reason == "Available":
             return held
-        return _ready(
+        return ready(
             release,
             now,
             true=False,
@@ -344,9 +319,9 @@ def _deployed_ready(
             message="deployed; looking at its objects",
         )
     if state.name is StateName.IN_SYNC:
-        return _ready(release, now, true=True, reason="Available", message="")
+        return ready(release, now, true=True, reason="Available", message="")
     said = redact(state.reason, desired.secrets)
-    return _ready(release, now, true=False, reason="Unavailable", message=said)
+    return ready(release, now, true=False, reason="Unavailable", message=said)
 
 
 def _failed(
@@ -360,14 +335,14 @@ def _failed(
     failures = status.retries + 1
     again = now + backoff(failures, release.metadata.uid)
     news = fault.message != release.status.last_attempt.error or not release.status.retries
-    notice = Notice(_FAILED[action], fault.message, warning=True) if news else None
+    notice = Notice(FAILED_TO[action], fault.message, warning=True) if news else None
     deleting = release.metadata.deletion_timestamp is not None
     status = msgspec.structs.replace(
         status,
-        conditions=_conditions(
+        conditions=with_conditions(
             release,
-            _synced(release, now, true=False, reason=str(fault.kind), message=fault.message),
-            _ready(
+            synced(release, now, true=False, reason=str(fault.kind), message=fault.message),
+            ready(
                 release,
                 now,
                 true=False,
@@ -411,70 +386,4 @@ def _at_provider(
         release_description=record.description or (held.release_description if same else ""),
         digest=held.digest,
         ownership_taken=held.ownership_taken,
-    )
-
-
-def _describe(ended: Ended) -> str:
-    desired, plan, record = ended.desired, ended.plan, ended.outcome.record
-    chart = f"{record.chart_name} {record.chart_version}" if record else ""
-    notes = "".join(f"; note: {one}" for one in ended.outcome.warnings)
-    match plan:
-        case Install():
-            return f"installed {chart} as {desired.release}{notes}"
-        case Rollback(revision=to):
-            return f"rolled {desired.release} back to revision {to}: {plan.reason}"
-        case Uninstall():
-            return f"uninstalled {desired.release}: {plan.reason}"
-        case Unlock(revision=revision):
-            return f"cleared revision {revision} of {desired.release}: {plan.reason}"
-        case Upgrade():
-            revision = record.revision if record else 0
-            return (
-                f"upgraded {desired.release} to {chart}, revision {revision}: {plan.reason}{notes}"
-            )
-
-
-def _entry(release: Release, ended: Ended, now: datetime) -> Entry:
-    desired, plan, outcome = ended.desired, ended.plan, ended.outcome
-    record = outcome.record
-    started = moment(release.status.last_attempt.started) or now
-    return Entry(
-        release=release.metadata.uid,
-        cluster=release.spec.provider_config_ref.name,
-        helm_release=str(desired.release),
-        action=name_of(plan),
-        reason=plan.reason,
-        digest=question(desired),
-        revision=record.revision if record else 0,
-        chart=f"{record.chart_name} {record.chart_version}".strip() if record else "",
-        error=outcome.fault.message if outcome.fault else "",
-        started=started,
-        finished=now,
-        logs=as_text(outcome.logs),
-    )
-
-
-def _conditions(release: Release, *new: Condition) -> list[Condition]:
-    return merge(release.status.conditions, *new)
-
-
-def _synced(release: Release, now: datetime, *, true: bool, reason: str, message: str) -> Condition:
-    return condition(
-        SYNCED,
-        true=true,
-        reason=reason,
-        message=message,
-        generation=release.metadata.generation,
-        now=now,
-    )
-
-
-def _ready(release: Release, now: datetime, *, true: bool, reason: str, message: str) -> Condition:
-    return condition(
-        READY,
-        true=true,
-        reason=reason,
-        message=message,
-        generation=release.metadata.generation,
-        now=now,
     )

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from pilothouse.api.meta import Condition
+from pilothouse.api.release import Release
 
 SYNCED = "Synced"
 READY = "Ready"
@@ -59,4 +60,33 @@ def condition(
         message=message,
         observed_generation=generation,
         last_transition_time=timestamp(now),
+    )
+
+
+def with_conditions(release: Release, *new: Condition) -> list[Condition]:
+    """Return a Release's conditions with the new ones in their places."""
+    return merge(release.status.conditions, *new)
+
+
+def synced(release: Release, now: datetime, *, true: bool, reason: str, message: str) -> Condition:
+    """Say whether the spec has been carried out."""
+    return condition(
+        SYNCED,
+        true=true,
+        reason=reason,
+        message=message,
+        generation=release.metadata.generation,
+        now=now,
+    )
+
+
+def ready(release: Release, now: datetime, *, true: bool, reason: str, message: str) -> Condition:
+    """Say whether it runs."""
+    return condition(
+        READY,
+        true=true,
+        reason=reason,
+        message=message,
+        generation=release.metadata.generation,
+        now=now,
     )

@@ -20,7 +20,6 @@ from pilothouse.core.conclude import (
     conclude_fault,
     conclude_quiet,
     is_paused,
-    left_behind,
     paused,
 )
 from pilothouse.core.decide import decide, question
@@ -47,6 +46,7 @@ from pilothouse.core.plan import (
 )
 from pilothouse.core.redact import redact
 from pilothouse.core.state import State, StateName, classify
+from pilothouse.core.telling import left_behind
 from pilothouse.core.versions import news, report
 from pilothouse.errors import AlreadyExists, Conflict, EngineLost, Missing, PilothouseError
 from pilothouse.faults import FaultKind
