@@ -17,7 +17,7 @@ func Owner(live *unstructured.Unstructured, path Path) string {
 			continue
 		}
 		var fields map[string]any
-		if json.Unmarshal(one.FieldsV1.Raw, &fields) != nil || !owns(fields, live.Object, path) {
+		if json.Unmarshal(one.FieldsV1.GetRawBytes(), &fields) != nil || !owns(fields, live.Object, path) {
 			continue
 		}
 		at := int64(0)
