@@ -3485,8 +3485,9 @@ func (x *ObserveRequest) GetAttend() []*Attention {
 	return nil
 }
 
-// Attention is what the engine must know of a release to look at it rightly. Where the credentials allow no more,
-// only the namespaces of attended releases are watched.
+// Attention is what the engine must know of a release to look at it rightly. The objects of a release that nobody
+// attends to are not looked at; its records are told all the same. Where the credentials allow no more, only the
+// namespaces of attended releases are watched.
 type Attention struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Namespace    string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`

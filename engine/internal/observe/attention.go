@@ -59,6 +59,10 @@ func (m *model) attend(key releaseKey, now *attention) {
 		now.judges = held.judges // what they have judged stands
 		return
 	}
+	if rel := m.releases[key]; rel != nil && held == nil && !now.alone() {
+		m.consider(rel)
+		return
+	}
 	m.attendAnew(key)
 }
 
@@ -79,8 +83,8 @@ func (m *model) disregardLocked(key releaseKey, from *Subscription) {
 		return
 	}
 	m.closeSpace(key.namespace)
-	if len(held.judges) > 0 || len(held.external) > 0 {
-		m.attendAnew(key)
+	if rel := m.releases[key]; rel != nil {
+		m.consider(rel)
 	}
 }
 

@@ -48,9 +48,9 @@ func TestWhatWasJudgedOtherwiseIsReadAgain(t *testing.T) {
 	s.asked("check ConfigMap a true") // seen by metadata alone, so it must be read
 	s.told("")
 
-	s.attend(&enginev1.Attention{Gone: true})
+	s.attend(&enginev1.Attention{})
 	s.asked("check ConfigMap a true")
-	s.model.checked(configMaps, key("a"), judged)
+	s.model.checked(configMaps, key("a"), failed)
 	s.told("o1=[a:FAILED job:CURRENT]")
 	if s.model.judgeAt(configMaps, key("a")) != nil {
 		t.Fatal("a forgotten check judges nothing")
@@ -276,4 +276,23 @@ func TestObjectsWithoutARelease(t *testing.T) {
 	if len(s.model.releases) != 0 {
 		t.Fatal("nothing is left of it")
 	}
+}
+
+func TestWhatNobodyLooksAfterIsNotRead(t *testing.T) {
+	s := newScene(t)
+	s.attend(&enginev1.Attention{Gone: true})
+	s.model.putRecord(rec(1, "deployed"))
+	s.told("r1=deployed") // its record is known all the same
+	s.asked()
+	s.attend(&enginev1.Attention{})
+	s.asked("load 1")
+	s.model.setInventory(rec(1, "deployed"), refs("a"), "")
+	s.asked("watch ConfigMap", "remember 1")
+	s.model.replaceObjects(configMaps, map[objectKey]objectState{key("a"): current})
+	s.told("o1=[a:CURRENT]")
+	s.attend(&enginev1.Attention{Gone: true})
+	s.asked("unwatch ConfigMap")
+	s.model.setInventory(rec(1, "deployed"), refs("a"), "") // read before that, and late
+	s.asked()
+	s.told("")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/inventory"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
 )
@@ -37,6 +38,7 @@ func TestAnObjectCostsAtMostAKibibyte(t *testing.T) {
 		}
 		r := rec(1, "deployed")
 		r.release.name = fmt.Sprint("app", i)
+		m.attentions[r.release] = &attention{said: &enginev1.Attention{}}
 		m.putRecord(r)
 		m.setInventory(r, refs, "")
 	}

@@ -208,8 +208,11 @@ func (m *model) consider(rel *release) {
 		m.track(rel, 0, nil, "")
 		delete(m.releases, rel.key)
 		return
-	case newest.over():
-		m.track(rel, 0, nil, "")
+	case newest.over() || m.attentions[rel.key] == nil:
+		// Nobody looks after the second kind: where many credentials lead to one cluster, most are others' business.
+		if rel.revision != 0 {
+			m.track(rel, 0, nil, "")
+		}
 		return
 	}
 	if rel.revision != newest.revision {
@@ -275,7 +278,8 @@ func (m *model) wanted(r *record) bool {
 // lacking is the release of a record, if that is the newest and its inventory is not known yet.
 func (m *model) lacking(r *record) *release {
 	rel := m.releases[r.release]
-	if rel == nil || rel.newest.revision != r.revision || rel.revision == r.revision || rel.newest.over() {
+	if rel == nil || m.attentions[r.release] == nil || rel.newest.revision != r.revision ||
+		rel.revision == r.revision || rel.newest.over() {
 		return nil
 	}
 	return rel

@@ -68,6 +68,7 @@ func newScene(t *testing.T) *scene {
 	m.replaceRecords("", nil)
 	s := &scene{T: t, hands: hands, model: m, reader: m.subscribe()}
 	s.told("reset synced")
+	s.attend(&enginev1.Attention{})
 	return s
 }
 
