@@ -1,6 +1,7 @@
 """Objects that were there before, or that others write to: never taken silently, and taken when asked."""
 
 import json
+from typing import Any
 
 import yaml
 from stage import Stage, conditions, history
@@ -68,17 +69,18 @@ def test_a_field_of_another_manager_is_taken_over_only_when_asked(
 ) -> None:
     stage.chart("contested", {"cm.yaml": CONFIG_MAP})
     values = {"name": "shared", "message": "first"}
-    stage.release("claims", "contested", namespace, values)
+    # Otherwise the neighbour's change would be put back before there is a conflict.
+    left: dict[str, Any] = {"beside": {"drift": {"mode": "Warn"}}}
+    stage.release("claims", "contested", namespace, values, **left)
     stage.wait("claims", "Ready")
     put(hub, namespace, "shared", manager="neighbour")
-    stage.release("claims", "contested", namespace, values | {"message": "second"})
+    values["message"] = "second"
+    stage.release("claims", "contested", namespace, values, **left)
     said = stage.refused("claims", "FieldConflict")
     assert "neighbour" in said
     assert "ConfigMap" in said
     assert message(hub, namespace, "shared") == "before"
-    stage.release(
-        "claims", "contested", namespace, values | {"message": "second"}, ssaForceConflicts=True
-    )
+    stage.release("claims", "contested", namespace, values, ssaForceConflicts=True, **left)
     stage.wait("claims", "Ready")
     assert message(hub, namespace, "shared") == "second"
 
