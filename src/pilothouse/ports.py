@@ -290,7 +290,7 @@ class Referred:
     resource_version: str
     data: Mapping[str, str] = field(repr=False)
     # Keys whose value is not text.
-    binary: frozenset[str] = frozenset()
+    binary: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
 
 class References(Protocol):

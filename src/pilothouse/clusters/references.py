@@ -8,6 +8,7 @@ import asyncio
 import base64
 import binascii
 from collections import defaultdict
+from collections.abc import Mapping
 
 from pilothouse.api.kinds import CONFIG_MAP, SECRET
 from pilothouse.api.meta import Key
@@ -76,19 +77,23 @@ class ReferenceCache:
                 data = found.data or {}
                 return Referred(found.metadata.uid, found.metadata.resource_version, data)
             secret = await self._objects.get(SECRET, reference.name, reference.namespace)
-            texts = {name: _text(raw) for name, raw in (secret.data or {}).items()}
-            return Referred(
-                secret.metadata.uid,
-                secret.metadata.resource_version,
-                {name: text for name, text in texts.items() if text is not None},
-                frozenset(name for name, text in texts.items() if text is None),
-            )
+            texts, binary = _texts(secret.data or {})
+            return Referred(secret.metadata.uid, secret.metadata.resource_version, texts, binary)
         except Missing:
             return None
 
 
-def _text(raw: str) -> str | None:
-    try:
-        return base64.b64decode(raw, validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return None
+def _texts(data: Mapping[str, str]) -> tuple[dict[str, str], dict[str, bytes]]:
+    """Return what is text, and what is not; what is not even base64 is nothing."""
+    texts, binary = {}, {}
+    for name, raw in data.items():
+        try:
+            content = base64.b64decode(raw, validate=True)
+        except binascii.Error:
+            binary[name] = b""
+            continue
+        try:
+            texts[name] = content.decode()
+        except UnicodeDecodeError:
+            binary[name] = content
+    return texts, binary

@@ -7,6 +7,7 @@ import json
 
 import yaml
 
+from pilothouse.api.chart import SecretReference
 from pilothouse.api.meta import Key
 from pilothouse.api.release import Release, ValueSource
 from pilothouse.core.desired import Sources, as_helm_reads
@@ -153,6 +154,15 @@ class _Reading:
         if secret:
             self.secrets |= _secret_strings(text)
         return _Found(f"{field} ({reference}, key {key})", text, found)
+
+    async def whole(self, field: str, secret: SecretReference) -> dict[str, bytes]:
+        """Return every key of a Secret of public keys: nothing of it has to be kept from messages."""
+        reference = Reference("Secret", secret.namespace or self._namespace, secret.name)
+        self.used.add(reference)
+        found = await self._references.read(reference)
+        if found is None:
+            raise Missing(f"{field}: {reference} not found", FaultKind.NOT_FOUND)
+        return {name: text.encode() for name, text in found.data.items()} | dict(found.binary)
 
 
 def _secret_strings(text: str) -> set[str]:
