@@ -175,7 +175,7 @@ KEY_NAMESPACES = "".join(
     for at in SOURCES
     for ref in ("configMapKeyRef", "secretKeyRef")
 )
-SECRET_NAMESPACES = """\
+KEYS_NAMESPACES = """\
 spec.forProvider.chart.git.secretRef.namespace string
 spec.forProvider.chart.verify.secretRef.namespace string
 """
@@ -294,7 +294,7 @@ TABLE: list[tuple[str, str, list[str], list[str], list[Any], str, str]] = [
         *("releases.helm.crossplane.io", "Cluster", OLD, MANAGED),
         [NAMESPACE_COLUMN, *RELEASE_COLUMNS],
         CLUSTER_RELEASE,
-        RELEASE_EXTENSIONS + OLDER_SPELLINGS + KEY_NAMESPACES + SECRET_NAMESPACES,
+        RELEASE_EXTENSIONS + OLDER_SPELLINGS + KEY_NAMESPACES + KEYS_NAMESPACES,
     ),
     (
         *("providerconfigs.helm.crossplane.io", "Cluster", OLD, PROVIDER),

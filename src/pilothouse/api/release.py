@@ -159,7 +159,8 @@ class ReleaseParameters(Wire, frozen=True):
         dict[str, Any] | None,
         described(
             "A kustomization for what the chart renders, applied after patchesFrom: patches, images, "
-            "labels, replicas, replacements, generators; nothing that reads files or renames objects.",
+            "labels, replicas, replacements, generators, inline components; nothing that reads files or "
+            "renames objects.",
             **{"x-kubernetes-preserve-unknown-fields": True},
         ),
     ] = None
