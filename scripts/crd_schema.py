@@ -21,6 +21,7 @@ _LOCAL_REFERENCES = (
     "configMapKeyRef",
     "secretKeyRef",
     "pullSecretRef",
+    "secretRef",
     "writeConnectionSecretToRef",
 )
 

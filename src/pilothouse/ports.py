@@ -322,15 +322,19 @@ class Reference:
         return f"{self.kind} {self.namespace}/{self.name}"
 
 
+# Stands for every key of an object.
+WHOLE = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One key of a ConfigMap or Secret that somebody refers to."""
+    """One key of a ConfigMap or Secret that somebody refers to, or all of them."""
 
     reference: Reference
     key: str
 
     def __str__(self) -> str:
-        return f"{self.reference}, key {self.key}"
+        return f"{self.reference}, key {self.key}" if self.key else str(self.reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +345,8 @@ class Referred:
     resource_version: str
     # None when the object has no such key.
     value: bytes | None = field(repr=False)
+    # Every key, for who uses them all.
+    whole: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
 
 class References(Protocol):

@@ -43,7 +43,7 @@ def test_the_limit_says_what_to_use_instead():
     [
         ({"inline": "%%%"}, "not base64"),
         ({"url": "https://host/c.tgz"}, "inline takes the place of"),
-        ({"inline": ""}, "give repository and name, or url, or inline"),
+        ({"inline": ""}, "give repository and name, or url, or git, or inline"),
     ],
 )
 def test_refused_by_field(more, says):

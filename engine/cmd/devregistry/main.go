@@ -1,5 +1,5 @@
-// Command devregistry serves an empty OCI registry on loopback, and a directory of charts beside it, until its
-// standard input closes. It first prints one line of JSON: its address, and its certificate if it has one.
+// Command devregistry serves an empty OCI registry on loopback, and directories of charts and of git repositories
+// beside it, until its standard input closes. It first prints one line of JSON: its address, and its certificate if it has one.
 package main
 
 import (
@@ -11,21 +11,24 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/cgi"
 	"os"
+	"os/exec"
 	"time"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/devregistry"
 )
 
 type options struct {
-	dir, charts, user, password string
-	secure                      bool
+	dir, charts, git, user, password string
+	secure                           bool
 }
 
 func main() {
 	var asked options
 	flag.StringVar(&asked.dir, "dir", os.TempDir(), "where its password file goes")
 	flag.StringVar(&asked.charts, "charts", "", "a directory to serve beside the registry")
+	flag.StringVar(&asked.git, "git", "", "a directory of bare git repositories to serve below /git/")
 	flag.StringVar(&asked.user, "user", "", "who may use it; anyone by default")
 	flag.StringVar(&asked.password, "password", "", "that user's password")
 	flag.BoolVar(&asked.secure, "tls", false, "serve TLS with a certificate of its own")
@@ -45,6 +48,13 @@ func run(asked options) error {
 	routes.Handle("/v2/", registry)
 	if asked.charts != "" {
 		routes.Handle("/", guarded(http.FileServer(http.Dir(asked.charts)), asked))
+	}
+	if asked.git != "" {
+		repositories, err := gitBackend(asked.git)
+		if err != nil {
+			return err
+		}
+		routes.Handle("/git/", guarded(http.StripPrefix("/git", repositories), asked))
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -71,6 +81,18 @@ func run(asked options) error {
 		return err
 	}
 	return nil
+}
+
+// gitBackend is git's own server for repositories below a directory.
+func gitBackend(root string) (http.Handler, error) {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		return nil, err
+	}
+	return &cgi.Handler{
+		Path: program, Args: []string{"http-backend"}, Dir: root, Stderr: io.Discard,
+		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"},
+	}, nil
 }
 
 func guarded(files http.Handler, asked options) http.Handler {

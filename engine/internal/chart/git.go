@@ -67,7 +67,7 @@ func (g gitRepositories) Tell(ctx context.Context, ask *Ask, queries []Query) ([
 func referenceFrom(text string) (gitsource.Reference, error) {
 	kind, value, _ := strings.Cut(text, " ")
 	switch {
-	case text == "":
+	case text == "" || text == "HEAD":
 		return gitsource.Reference{}, nil
 	case kind == "branch" && value != "":
 		return gitsource.Reference{Branch: value}, nil

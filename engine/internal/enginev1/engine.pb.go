@@ -5040,7 +5040,7 @@ func (x *WatchBatch_Change) GetObject() []byte {
 type FindVersionsRequest_Query struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Exact, a range, or empty: the latest stable. For git: "branch NAME", "tag NAME", "semver RANGE", or empty:
+	// Exact, a range, or empty: the latest stable. For git: "branch NAME", "tag NAME", "semver RANGE", or HEAD:
 	// the default branch.
 	Version       string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	Held          string `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"` // the version that is deployed, for git the commit; may be empty

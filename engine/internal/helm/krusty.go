@@ -20,14 +20,17 @@ var oneAtATime sync.Mutex
 
 // kustomize applies a kustomization to a manifest, in memory: nothing is read from disk or network. Its errors
 // repeat nothing of a patch, which may come from a Secret.
-func kustomize(kustomization types.Kustomization, manifests *bytes.Buffer) (out *bytes.Buffer, err error) {
+func kustomize(kustomization types.Kustomization, manifests *bytes.Buffer, components ...types.Kustomization) (out *bytes.Buffer, err error) {
 	kustomization.TypeMeta = types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind}
 	kustomization.Resources = []string{manifestFile}
+	files := filesys.MakeFsInMemory()
+	if kustomization.Components, err = writeComponents(files, components); err != nil {
+		return nil, err
+	}
 	encoded, err := yaml.Marshal(kustomization)
 	if err != nil {
 		return nil, errors.New("it cannot be written as YAML")
 	}
-	files := filesys.MakeFsInMemory()
 	for name, content := range map[string][]byte{"kustomization.yaml": encoded, manifestFile: manifests.Bytes()} {
 		if err := files.WriteFile(name, content); err != nil {
 			return nil, err

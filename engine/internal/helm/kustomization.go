@@ -15,6 +15,7 @@ import (
 )
 
 const (
+	unusable   = "the kustomization cannot be used: "
 	isIdentity = "names and namespaces belong to Helm's identity of the release, and Helm would lose the objects it made"
 	isOutside  = "it leads out of the release, and what the chart renders is the only resource"
 	isCode     = "it brings other programs or files into the rendering"
@@ -40,12 +41,16 @@ var refusals = map[string]string{
 	"imageTags": "use images instead", "vars": "use replacements instead",
 }
 
-// kustomizer applies a kustomization that was checked.
-type kustomizer struct{ types.Kustomization }
+// kustomizer applies a kustomization that was checked, with its components.
+type kustomizer struct {
+	types.Kustomization
+
+	components []types.Kustomization
+}
 
 // Run implements postrenderer.PostRenderer.
 func (k kustomizer) Run(manifests *bytes.Buffer) (*bytes.Buffer, error) {
-	out, err := kustomize(k.Kustomization, manifests)
+	out, err := kustomize(k.Kustomization, manifests, k.components...)
 	if err != nil {
 		return nil, fault.New(enginev1.Fault_RENDER, "the kustomization cannot be applied: %s", err)
 	}
@@ -53,15 +58,35 @@ func (k kustomizer) Run(manifests *bytes.Buffer) (*bytes.Buffer, error) {
 }
 
 // readKustomization takes a kustomization that needs nothing but the manifest, and refuses any other.
-func readKustomization(encoded []byte) (types.Kustomization, error) {
+func readKustomization(encoded []byte) (kustomizer, error) {
+	encoded, inline, err := takeComponents(encoded)
+	if err != nil {
+		return kustomizer{}, err
+	}
+	read, err := readOne(encoded, types.KustomizationKind, types.KustomizationVersion)
+	if err != nil {
+		return kustomizer{}, err
+	}
+	made := kustomizer{Kustomization: read}
+	for i, one := range inline {
+		component, err := readComponent(one)
+		if err != nil {
+			return kustomizer{}, kustomizationFault("components[%d]: %s", i, strings.TrimPrefix(err.Error(), unusable))
+		}
+		made.components = append(made.components, component)
+	}
+	return made, nil
+}
+
+func readOne(encoded []byte, kind, version string) (types.Kustomization, error) {
 	var read types.Kustomization
 	decoder := json.NewDecoder(bytes.NewReader(encoded))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&read); err != nil {
 		return read, kustomizationFault("%s", strings.TrimPrefix(err.Error(), "json: "))
 	}
-	if problems := read.EnforceFields(); len(problems) > 0 || read.Kind == types.ComponentKind {
-		return read, kustomizationFault("it must be a %s of %s", types.KustomizationKind, types.KustomizationVersion)
+	if problems := read.EnforceFields(); len(problems) > 0 || (read.Kind != "" && read.Kind != kind) {
+		return read, kustomizationFault("it must be a %s of %s", kind, version)
 	}
 	if err := checkFields(&read); err != nil {
 		return read, err
@@ -130,5 +155,5 @@ func checkGenerator(where string, generator *types.GeneratorArgs) error {
 }
 
 func kustomizationFault(format string, args ...any) error {
-	return fault.New(enginev1.Fault_INVALID, "the kustomization cannot be used: "+format, args...)
+	return fault.New(enginev1.Fault_INVALID, unusable+format, args...)
 }

@@ -57,6 +57,10 @@ func TestKustomizationChanges(t *testing.T) {
 		{"commonLabels reach selectors", `{"commonLabels": {"team": "blue"}}`, []string{"matchLabels:\n      app: web\n      team: blue"}},
 		{"commonAnnotations", `{"commonAnnotations": {"note": "x"}}`, []string{"annotations:\n    note: x"}},
 		{"replacements", `{"replacements": [{"source": {"kind": "ConfigMap", "name": "web", "fieldPath": "data.b"}, "targets": [{"select": {"kind": "ConfigMap"}, "fieldPaths": ["data.a"]}]}]}`, []string{"a: two"}},
+		{"components, in order, before the kustomization itself", `{"replicas": [{"name": "web", "count": 7}], "components": [
+			{"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component", "replicas": [{"name": "web", "count": 5}], "commonAnnotations": {"note": "x"}},
+			{"patches": [{"target": {"kind": "ConfigMap"}, "patch": "[{\"op\": \"add\", \"path\": \"/data/note\", \"value\": \"y\"}]"}]}]}`,
+			[]string{"annotations:\n    note: x", "note: \"y\"", "replicas: 7"}},
 		{"generators from literals", `{"configMapGenerator": [{"name": "more", "literals": ["k=v"]}], "generatorOptions": {"disableNameSuffixHash": true}}`, []string{"name: more", "k: v"}},
 	} {
 		t.Run(row.rule, func(t *testing.T) {
@@ -80,7 +84,13 @@ func TestKustomizationRefusals(t *testing.T) {
 		{"no namespace, however it is spelled", `{"Namespace": "x"}`, "namespace is refused: names and namespaces"},
 		{"no remote base", `{"resources": ["https://git.example/base?ref=v1"]}`, "resources is refused: it leads out of the release"},
 		{"no old bases", `{"bases": ["../base"]}`, "bases is refused"},
-		{"no components", `{"components": ["../c"]}`, "components is refused"},
+		{"no components elsewhere", `{"components": [{}, "https://git.example/c?ref=v1"]}`, "components[1]: it must be a Component, written inline"},
+		{"no components in files", `{"Components": ["../c"]}`, "components[0]: it must be a Component, written inline"},
+		{"components keep the rules", `{"components": [{"namePrefix": "x-"}]}`, "components[0]: namePrefix is refused: names and namespaces"},
+		{"components read no files", `{"components": [{"patches": [{"path": "/etc/passwd"}]}]}`, "components[0]: patches[0] must be inline"},
+		{"components have none of their own", `{"components": [{"components": ["../c"]}]}`, "components[0]: components is refused"},
+		{"a kustomization is no component", `{"components": [{"kind": "Kustomization"}]}`, "components[0]: it must be a Component of"},
+		{"components are a list", `{"components": {}}`, "components must be a list"},
 		{"no files of CRDs", `{"crds": ["crd.json"]}`, "crds is refused"},
 		{"no schema file", `{"openapi": {"path": "schema.json"}}`, "openapi is refused"},
 		{"no configurations", `{"configurations": ["c.yaml"]}`, "configurations is refused"},

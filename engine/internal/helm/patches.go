@@ -27,7 +27,7 @@ func (a *run) postRenderer() (postrenderer.PostRenderer, error) {
 		if err != nil {
 			return nil, err
 		}
-		steps = append(steps, kustomizer{own})
+		steps = append(steps, own)
 	}
 	if len(steps) == 0 {
 		return nil, nil

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from pilothouse.api.chart import GitSpec, SecretReference, VerifySpec
 from pilothouse.api.health import ExternalObject, HealthCheck, ResourceState
 from pilothouse.api.meta import Condition, ObjectMeta, Rule, Wire, described
 
@@ -25,19 +26,13 @@ _CHART_IS_NAMED = Rule(
     "self.managementPolicies.all(p, p == 'Observe')"
     " || (has(self.forProvider.chart.url) && self.forProvider.chart.url != '')"
     " || (has(self.forProvider.chart.inline) && self.forProvider.chart.inline != '')"
+    " || has(self.forProvider.chart.git)"
     " || (has(self.forProvider.chart.name) && self.forProvider.chart.name.contains('://'))"
     " || (has(self.forProvider.chart.repository) && self.forProvider.chart.repository != ''"
     " && (self.forProvider.chart.repository.startsWith('oci://')"
     " || (has(self.forProvider.chart.name) && self.forProvider.chart.name != '')))",
-    "spec.forProvider.chart: give repository and name, or url, or inline",
+    "spec.forProvider.chart: give repository and name, or url, or git, or inline",
 )
-
-
-class SecretReference(Wire, frozen=True):
-    """A Secret on the management cluster."""
-
-    name: Annotated[str, described("Name of the Secret.")]
-    namespace: Annotated[str, described("Namespace of the Secret.")] = ""
 
 
 class KeySelector(Wire, frozen=True):
@@ -115,6 +110,14 @@ class ChartSpec(Wire, frozen=True):
             },
         ),
     ] = ""
+    git: Annotated[
+        GitSpec | None,
+        described("A chart in a git repository; instead of all the above."),
+    ] = None
+    verify: Annotated[
+        VerifySpec | None,
+        described("Refuse every chart that none of these keys has signed."),
+    ] = None
     pull_secret_ref: Annotated[
         SecretReference | None,
         described(
@@ -156,7 +159,8 @@ class ReleaseParameters(Wire, frozen=True):
         dict[str, Any] | None,
         described(
             "A kustomization for what the chart renders, applied after patchesFrom: patches, images, "
-            "labels, replicas, replacements, generators; nothing that reads files or renames objects.",
+            "labels, replicas, replacements, generators, inline components; nothing that reads files or "
+            "renames objects.",
             **{"x-kubernetes-preserve-unknown-fields": True},
         ),
     ] = None

@@ -19,7 +19,7 @@ from pilothouse.api.kinds import CONFIG_MAP, SECRET
 from pilothouse.api.meta import Key
 from pilothouse.clusters.objects import Objects
 from pilothouse.errors import Missing, PilothouseError
-from pilothouse.ports import Reference, Referred, Use
+from pilothouse.ports import WHOLE, Reference, Referred, Use
 
 log = structlog.get_logger(__name__)
 
@@ -62,6 +62,9 @@ class _Held:
         return self.covered == self.changes and key in self.kept
 
     def digest(self, key: str) -> bytes:
+        if key == WHOLE and self.sight:
+            every = sorted(self.sight.values.items())
+            return hashlib.blake2b(repr(every).encode(), digest_size=16).digest()
         value = self.sight.values.get(key) if self.sight else None
         # A missing object and a missing key are not the same news.
         if value is None:
@@ -96,7 +99,8 @@ class ReferenceCache:
             sight = held.sight
         if sight is None:
             return None
-        return Referred(sight.uid, sight.version, sight.values.get(use.key))
+        whole = dict(sight.values) if use.key == WHOLE else {}
+        return Referred(sight.uid, sight.version, sight.values.get(use.key), whole)
 
     def used_by(self, key: Key, uses: frozenset[Use]) -> None:
         """Note which keys somebody uses; what nobody uses any more is forgotten."""
@@ -137,8 +141,9 @@ class ReferenceCache:
         del held.readers[use.key]
         held.told.pop(use.key, None)
         held.kept -= {use.key}
-        if held.sight:
-            held.sight.values.pop(use.key, None)
+        if held.sight and WHOLE not in held.kept:
+            for name in held.sight.values.keys() - held.kept:
+                del held.sight.values[name]
         if not held.readers:
             if held.timer:
                 held.timer.cancel()
@@ -205,7 +210,7 @@ class ReferenceCache:
         began = held.changes
         found = await self._fetch(reference)
         kept = frozenset(held.readers) | ({also} if also else set())
-        if found:
+        if found and WHOLE not in kept:
             values = {name: value for name, value in found.values.items() if name in kept}
             found = _Sight(found.uid, found.version, values)
         held.sight, held.kept, held.covered = found, kept, began

@@ -1,4 +1,4 @@
-"""What a chart's server is shown and trusted by: of one Release, for one request at a time."""
+"""What a chart's server is shown and trusted by, and its charts: of one Release, for one request at a time."""
 
 from dataclasses import dataclass, field
 
@@ -14,6 +14,13 @@ class Access:
     client_certificate: str = field(default="", repr=False)
     client_key: str = field(default="", repr=False)
     ca_bundle: str = field(default="", repr=False)
+    # For git over SSH.
+    private_key: str = field(default="", repr=False)
+    passphrase: str = field(default="", repr=False)
+    known_hosts: str = field(default="", repr=False)
+    # One of these must have signed the chart.
+    keyrings: tuple[bytes, ...] = field(default=(), repr=False)
+    public_keys: tuple[bytes, ...] = field(default=(), repr=False)
 
 
 OPEN = Access()

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from pilothouse.api.release import Release, ReleaseParameters
+from pilothouse.api.release import ChartSpec, Release, ReleaseParameters
 from pilothouse.core import inline
 from pilothouse.core.access import OPEN, Access
 from pilothouse.core.drift_rules import DriftRules, drift_rules
+from pilothouse.core.git import GitAsk, ask_of
 from pilothouse.core.policy import Policies, policies_of
 
 DEFAULT_TIMEOUT = timedelta(minutes=5)
@@ -49,11 +50,14 @@ class ChartAsk:
     insecure_skip_tls_verify: bool = False
     # The packed chart itself.
     inline: bytes = field(default=b"", repr=False)
+    git: GitAsk | None = None
     access: Access = field(default=OPEN, repr=False, compare=False)
     # What this version was when it was deployed; see core/versions.py.
     expected: str = field(default="", repr=False, compare=False)
 
     def __str__(self) -> str:
+        if self.git:
+            return str(self.git)
         shown = self.name or self.url or ("(inline)" if self.inline else "")
         return f"{shown} {self.version}".strip()
 
@@ -207,27 +211,40 @@ def _chart(release: Release, sources: Sources, version: str) -> ChartAsk:
     chart = wanted.chart
     # What is to be removed may have been wrong in any way: that must not keep it.
     absent = release.metadata.deletion_timestamp is not None
-    if chart.inline and (chart.url or chart.repository) and not absent:
-        msg = "spec.forProvider.chart: inline takes the place of repository and url; give one"
-        raise ValueError(msg)
-    named = chart.inline or chart.url or (chart.repository and chart.name)
-    if not named and not absent:
-        msg = "spec.forProvider.chart: give repository and name, or url, or inline"
-        raise ValueError(msg)
+    if not absent:
+        _check_one_source(chart)
     return ChartAsk(
         repository=chart.repository.rstrip("/"),
         name=chart.name,
         # An empty version means "the latest, then stay": what is deployed stands.
         version=""
-        if chart.inline
+        if chart.inline or chart.git
         else version or chart.version or release.status.at_provider.version,
         url=chart.url,
         digest=chart.digest,
         plain_http=wanted.plain_http,
         insecure_skip_tls_verify=wanted.insecure_skip_tls_verify,
         inline=inline.packed(chart.inline) if chart.inline and not absent else b"",
+        git=ask_of(chart.git, version) if chart.git else None,
         access=sources.access,
     )
+
+
+def _check_one_source(chart: ChartSpec) -> None:
+    where = "spec.forProvider.chart"
+    if chart.inline and (chart.url or chart.repository):
+        msg = f"{where}: inline takes the place of repository and url; give one"
+        raise ValueError(msg)
+    others = (chart.inline, chart.url, chart.repository, chart.name, chart.version)
+    if chart.git and any(others):
+        msg = f"{where}: git takes the place of repository, name, version, url and inline; give one"
+        raise ValueError(msg)
+    if chart.git and chart.pull_secret_ref:
+        msg = f"{where}.pullSecretRef: not for git; use {where}.git.secretRef"
+        raise ValueError(msg)
+    if not (chart.git or chart.inline or chart.url or (chart.repository and chart.name)):
+        msg = f"{where}: give repository and name, or url, or git, or inline"
+        raise ValueError(msg)
 
 
 def _flags(wanted: ReleaseParameters) -> list[str]:
@@ -251,6 +268,9 @@ def digest_of(
     """Return 40 hex digits for what reaches the cluster."""
     if chart.inline:
         identity = ["inline", hashlib.sha256(chart.inline).hexdigest()]
+    elif chart.git:
+        git = chart.git
+        identity = ["git", git.url, git.path, git.commit or git.reference, chart.digest]
     elif chart.url:
         # The address is the identity; name and version are whatever is found there.
         identity = [chart.url, chart.digest]
@@ -267,7 +287,7 @@ def digest_of(
 def needs_version(wanted: Desired) -> bool:
     """Whether "the latest" has yet to be found: nothing is named and nothing is deployed."""
     chart = wanted.chart
-    return not (chart.inline or chart.url or chart.version or chart.digest)
+    return not (chart.inline or chart.git or chart.url or chart.version or chart.digest)
 
 
 def plain_version(version: str) -> str:

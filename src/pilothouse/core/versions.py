@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from pilothouse.api.release import DeployedChart, Release, ReleaseStatus
+from pilothouse.core import git
 from pilothouse.core.desired import ChartAsk, Desired, Offer, duration, plain_version
 from pilothouse.core.observed import Decoded, Record
 from pilothouse.core.outcome import Fault, Notice
@@ -33,6 +34,8 @@ class Follow:
     # Whether the version that is deployed is found by the query, or only what is reported.
     decides: bool
     automatic: bool = False
+    # The versions are commits, and the query a reference of git.
+    git: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class Found:
     newer: bool = False
     # What the repository has under the held version; empty when it does not tell.
     held_digest: str = ""
+    # The tag that a range of git's tags came to.
+    tag: str = ""
     fault: Fault | None = None
 
 
@@ -64,12 +69,19 @@ def is_exact(version: str) -> bool:
 def follow(release: Release) -> Follow | None:
     """Return what to ask the repository from time to time; None for nothing."""
     chart, upgrade = release.spec.for_provider.chart, release.spec.upgrade
-    if chart.url or chart.inline or chart.digest:
+    if chart.url or chart.inline or (chart.git and chart.git.ref and chart.git.ref.commit):
         return None  # these name one chart
+    if chart.digest and not chart.git:
+        return None
     automatic = bool(upgrade and upgrade.automatic)
     interval = DEFAULT_INTERVAL
     if upgrade and upgrade.interval:
         interval = max(duration(upgrade.interval, "spec.upgrade.interval"), SHORTEST_INTERVAL)
+    if chart.git:
+        reference = git.ask_of(chart.git, "").reference
+        # A tag that is moved is told, and not taken: it was to be one version.
+        moves = automatic and not reference.startswith("tag ")
+        return Follow(reference, interval, decides=True, automatic=moves, git=True)
     if chart.version and not is_exact(chart.version):
         return Follow(chart.version.strip(), interval, decides=True, automatic=automatic)
     if not chart.version and automatic:
@@ -81,6 +93,8 @@ def held_version(release: Release, record: Record | None, decoded: Decoded | Non
     """Return the chart version that is deployed, as far as it is known."""
     if record is None:
         return ""
+    if release.spec.for_provider.chart.git:
+        return git.held_commit(release)
     told = release.status.at_provider.version
     if decoded and decoded.revision == record.revision and not (record.digest and told):
         return decoded.chart_version
@@ -99,6 +113,8 @@ def choose(wants: Follow, held: str, found: Found) -> Offer:
     """Return the version to deploy and what to say of others."""
     offer = Offer(range=wants.query, held_digest=found.held_digest)
     newer = found.version if found.newer else ""
+    if wants.git:
+        return _choose_commit(wants, held, found, offer)
     if not wants.decides:
         return replace(offer, available=newer)
     if not held or not found.held_fits:
@@ -111,10 +127,26 @@ def choose(wants: Follow, held: str, found: Found) -> Offer:
     return replace(offer, version=newer, because=f"chart {held} → {newer}: {which}")
 
 
+def _choose_commit(wants: Follow, held: str, found: Found, offer: Offer) -> Offer:
+    """Return the commit to deploy; only one that the very same reference led to is held."""
+    if not held:
+        return replace(offer, version=found.version)
+    if found.version == held:
+        return replace(offer, version=held)
+    newer = git.called(wants.query, found.tag, found.version)
+    if not wants.automatic:
+        return replace(offer, version=held, available=newer)
+    because = f"chart {git.short(held)} → {newer}: {wants.query} has moved"
+    return replace(offer, version=found.version, because=because)
+
+
 def without_answer(release: Release, wants: Follow, held: str) -> Offer | None:
     """Return what stands while the repository does not answer; None when only it could tell."""
     if not wants.decides:
         return Offer(range=wants.query, available=release.status.available_version)
+    if wants.git:
+        stands = Offer(held, release.status.available_version, wants.query)
+        return stands if held else None
     known = release.status.chart.range == wants.query and release.status.chart.version
     if held and known and plain_version(held) == plain_version(release.status.chart.version):
         return Offer(version=held, range=wants.query, available=release.status.available_version)
@@ -131,6 +163,8 @@ def source_of(chart: ChartAsk) -> str:
     """Name where a chart comes from, without what may be secret in an address."""
     if chart.inline:
         return "inline"
+    if chart.git:
+        return git.source_of(chart.git)
     parts = urlsplit(chart.url or chart.repository)
     address = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
     return address if chart.url else f"{address.rstrip('/')}/{chart.name}"
@@ -169,7 +203,8 @@ def report(status: ReleaseStatus, wanted: Desired) -> ReleaseStatus:
     offer, held = wanted.offer, status.chart
     if offer == Offer():
         return msgspec.structs.replace(status, available_version="")
-    version = offer.version or held.version or status.at_provider.version
+    found = "" if wanted.chart.git else offer.version
+    version = found or held.version or status.at_provider.version
     source = source_of(wanted.chart)
     if held.source != source or held.version != version:
         # Adopted, or deployed before this was noted: what the package was is not known.
@@ -190,7 +225,12 @@ def news(before: ReleaseStatus, after: ReleaseStatus) -> list[Notice]:
     available, chart = after.available_version, after.chart
     if available and available != before.available_version:
         within = f" in range {chart.range}" if chart.range else ""
-        said = f"chart version {available} is available{within}; deployed is {chart.version}"
+        commit = git.short(git.commit_in(chart.source))
+        said = (
+            f"{available} is available; deployed is {commit}"
+            if commit
+            else f"chart version {available} is available{within}; deployed is {chart.version}"
+        )
         told.append(Notice("NewVersionAvailable", said))
     again = chart.republished_digest
     if again and again != before.chart.republished_digest:

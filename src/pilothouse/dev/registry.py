@@ -1,4 +1,4 @@
-"""A real OCI registry on loopback, with a directory of charts beside it: TLS and a password if asked for."""
+"""A real OCI registry on loopback, charts and git repositories beside it: TLS and a password if asked for."""
 
 import contextlib
 import json
@@ -25,6 +25,11 @@ class Registry:
         """The address of the directory of charts."""
         return f"{'https' if self.certificate else 'http'}://{self.address}"
 
+    @property
+    def git(self) -> str:
+        """The address of the directory of git repositories."""
+        return f"{self.charts}/git"
+
 
 @contextlib.contextmanager
 def serve_registry(
@@ -32,6 +37,7 @@ def serve_registry(
     report: Report,
     *,
     charts: Path | None = None,
+    git: Path | None = None,
     tls: bool = False,
     login: tuple[str, str] | None = None,
 ) -> Iterator[Registry]:
@@ -40,6 +46,8 @@ def serve_registry(
     command = [str(find_registry(DevSettings.from_environment(), report)), "-dir", str(directory)]
     if charts:
         command += ["-charts", str(charts)]
+    if git:
+        command += ["-git", str(git)]
     if tls:
         command += ["-tls"]
     if login:

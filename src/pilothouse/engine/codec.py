@@ -8,9 +8,11 @@ from typing import Any
 import msgspec
 
 from pilothouse.api.kinds import Kind
+from pilothouse.core.access import Access
 from pilothouse.core.attention import Attention
 from pilothouse.core.desired import ChartAsk, ReleaseName
 from pilothouse.core.drift_known import Difference
+from pilothouse.core.git import GitAsk
 from pilothouse.core.observed import Health, ObjectRef, ObjectState, Record, WatchMode
 from pilothouse.core.outcome import Fault, HookLog, Outcome
 from pilothouse.core.plan import Action, Install, Rollback, Uninstall, Unlock, Upgrade
@@ -94,7 +96,30 @@ def chart_source(chart: ChartAsk) -> pb.ChartSource:
         client_certificate=access.client_certificate.encode(),
         client_key=access.client_key.encode(),
         ca_bundle=access.ca_bundle.encode(),
+        git=_git_source(chart.git, access) if chart.git else None,
+        verify=_verification(access),
     )
+
+
+def _git_source(asked: GitAsk, access: Access) -> pb.GitSource:
+    kind, _, value = asked.reference.partition(" ")
+    # A commit is all that is left of a tag or a range it was found by; a branch may be needed to find it.
+    named = {kind: value} if value and (kind == "branch" or not asked.commit) else {}
+    return pb.GitSource(
+        url=asked.url,
+        commit=asked.commit,
+        path=asked.path,
+        private_key=access.private_key.encode(),
+        passphrase=access.passphrase,
+        known_hosts=access.known_hosts.encode(),
+        **named,
+    )
+
+
+def _verification(access: Access) -> pb.Verification | None:
+    if not access.keyrings and not access.public_keys:
+        return None
+    return pb.Verification(keyrings=access.keyrings, public_keys=access.public_keys)
 
 
 def found(answer: pb.FindVersionsReply.Answer) -> Found:
@@ -104,6 +129,7 @@ def found(answer: pb.FindVersionsReply.Answer) -> Found:
         held_fits=answer.held_fits,
         newer=answer.newer,
         held_digest=answer.held_digest,
+        tag=answer.tag,
         fault=fault(answer.fault) if answer.HasField("fault") else None,
     )
 

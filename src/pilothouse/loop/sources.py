@@ -4,18 +4,28 @@ Everything that came from a Secret is noted, so that it can be taken out of what
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import yaml
 
+from pilothouse.api.chart import SecretReference
 from pilothouse.api.meta import Key
 from pilothouse.api.release import KeySelector, Release, ValueSource
 from pilothouse.core.desired import Sources, as_helm_reads
 from pilothouse.core.redact import strings_in
 from pilothouse.errors import InvalidInput, Missing
 from pilothouse.faults import FaultKind
-from pilothouse.loop.access import CA_KEY, WAYS, read_access
-from pilothouse.ports import Assignment, Composer, Document, Reference, References, Referred, Use
+from pilothouse.loop.access import CA_KEY, GIT_KEYS, WAYS, read_access
+from pilothouse.ports import (
+    WHOLE,
+    Assignment,
+    Composer,
+    Document,
+    Reference,
+    References,
+    Referred,
+    Use,
+)
 
 VALUES_KEY, SET_KEY, PATCH_KEY = "values.yaml", "value", "patch.yaml"
 PATCH_ANNOTATION = "release.helm.crossplane.io/patch"
@@ -153,6 +163,14 @@ class _Reading:
             self.secrets |= _secret_strings(text)
         return _Found(f"{field} ({use})", text, found)
 
+    async def whole(self, field: str, secret: SecretReference) -> Mapping[str, bytes]:
+        """Return every key of a Secret of public keys: nothing of it has to be kept from messages."""
+        use = Use(_secret(secret, self._namespace), WHOLE)
+        found = await self._references.read(use)
+        if found is None:
+            raise Missing(f"{field}: {use} not found", FaultKind.NOT_FOUND)
+        return found.whole
+
 
 def _uses(release: Release, namespace: str) -> Iterator[Use]:
     """Name every key a Release refers to."""
@@ -169,10 +187,19 @@ def _uses(release: Release, namespace: str) -> Iterator[Use]:
             selector = source.secret_key_ref or source.config_map_key_ref
             if selector:
                 yield _use(selector, default_key, namespace, secret=secret)
-    pull = wanted.chart.pull_secret_ref
-    if pull:
+    chart = wanted.chart
+    if chart.pull_secret_ref:
         for key in (one for way in WAYS for one in way):
-            yield Use(Reference("Secret", pull.namespace or namespace, pull.name), key)
+            yield Use(_secret(chart.pull_secret_ref, namespace), key)
+    if chart.git and chart.git.secret_ref:
+        for key in GIT_KEYS:
+            yield Use(_secret(chart.git.secret_ref, namespace), key)
+    if chart.verify:
+        yield Use(_secret(chart.verify.secret_ref, namespace), WHOLE)
+
+
+def _secret(ref: SecretReference, namespace: str) -> Reference:
+    return Reference("Secret", ref.namespace or namespace, ref.name)
 
 
 def _use(selector: KeySelector, default_key: str, namespace: str, *, secret: bool) -> Use:

@@ -39,6 +39,7 @@ Place = tuple[str, bool, bool, Access]
 @dataclass(slots=True)
 class _Repository:
     ask: ChartAsk
+    address: str
     members: dict[Key, tuple[Query, timedelta]] = field(default_factory=dict)
     answers: dict[Query, Found] = field(default_factory=dict)
     asking: dict[Query, "asyncio.Future[Found]"] = field(default_factory=dict)
@@ -110,7 +111,7 @@ class Upgrades:
 
     def _join(self, key: Key, chart: ChartAsk, query: Query, wants: Follow) -> _Repository:
         place = (
-            chart.repository,
+            chart.git.url if chart.git else chart.repository,
             chart.plain_http,
             chart.insecure_skip_tls_verify,
             chart.access,
@@ -118,11 +119,11 @@ class Upgrades:
         if self._places.get(key) != place:
             self.forget(key)
             self._places[key] = place
-        repository = self._repositories.setdefault(place, _Repository(chart))
+        repository = self._repositories.setdefault(place, _Repository(chart, place[0]))
         repository.members[key] = (query, wants.interval)
         if repository.task is None:
             repository.task = self._tasks.create_task(
-                self._ask_again(repository), name=f"versions in {chart.repository}"
+                self._ask_again(repository), name=f"versions in {place[0]}"
             )
         return repository
 
@@ -152,7 +153,7 @@ class Upgrades:
         number = 0
         while True:
             number += 1
-            pause = spread(repository.interval(), f"{repository.ask.repository}/{number}")
+            pause = spread(repository.interval(), f"{repository.address}/{number}")
             await asyncio.sleep(pause.total_seconds())
             queries = list(dict.fromkeys(query for query, _ in repository.members.values()))
             try:

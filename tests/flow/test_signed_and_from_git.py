@@ -1,0 +1,192 @@
+"""Charts from git, and charts that somebody must have signed."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stage import Stage, eventually, history
+
+from pilothouse.dev import charts
+from pilothouse.dev.registry import Registry, serve_registry
+
+ROOT = Path(__file__).resolve().parents[2]
+HELLO = ROOT / "examples" / "charts" / "hello"
+SIGNED = ROOT / "tests" / "data" / "signed"
+LOGIN = ("joe", "hunter2-of-the-git-server")
+
+
+class Repository:
+    """A git repository that the real git serves over HTTPS."""
+
+    def __init__(self, root: Path) -> None:
+        self.work, self.bare = root / "work", root / "served" / "charts.git"
+        self.bare.parent.mkdir(parents=True)
+        self.work.mkdir()
+        self.git("init", "-q", "-b", "main")
+        self.git("init", "-q", "--bare", "-b", "main", str(self.bare))
+
+    def git(self, *arguments: str) -> str:
+        quiet = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+        done = subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", *arguments],
+            cwd=self.work,
+            env=os.environ | quiet,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout.strip()
+
+    def publish(self, version: str) -> str:
+        """Commit the chart as that version, under a tag; return the commit."""
+        place = self.work / "charts" / "hello"
+        shutil.copytree(HELLO, place, dirs_exist_ok=True)
+        described = (place / "Chart.yaml").read_text().splitlines()
+        lines = [one for one in described if not one.startswith("version:")]
+        (place / "Chart.yaml").write_text("\n".join([*lines, f"version: {version}", ""]))
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", version)
+        self.git("tag", f"v{version}")
+        self.git("push", "-q", "--all", str(self.bare))
+        self.git("push", "-q", "--tags", str(self.bare))
+        return self.git("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "git")
+
+
+@pytest.fixture
+def server(
+    repository: Repository, tmp_path: Path, dev_report: Callable[[str], None]
+) -> Iterator[Registry]:
+    with serve_registry(
+        tmp_path / "server", dev_report, git=repository.bare.parent, tls=True, login=LOGIN
+    ) as served:
+        yield served
+
+
+def put(stage: Stage, name: str, namespace: str, data: dict[str, bytes]) -> dict[str, str]:
+    encoded = {key: base64.b64encode(content).decode() for key, content in data.items()}
+    where = {"name": name, "namespace": namespace}
+    manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": where, "data": encoded}
+    stage.hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+    return where
+
+
+def apply(stage: Stage, name: str, namespace: str, chart: dict[str, Any], **more: Any) -> None:
+    spec = {key: more.pop(key) for key in ("upgrade",) if key in more}
+    manifest = {
+        "apiVersion": "helm.crossplane.io/v1beta1",
+        "kind": "Release",
+        "metadata": {"name": name},
+        "spec": {"forProvider": {"chart": chart, "namespace": namespace, **more}, **spec},
+    }
+    stage.hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+    if name not in stage.applied:
+        stage.applied.append(name)
+
+
+def trusted(stage: Stage, namespace: str, server: Registry) -> dict[str, Any]:
+    authority = put(stage, "authority", namespace, {"ca.crt": server.certificate.encode()})
+    return {"caBundle": {"secretKeyRef": authority}}
+
+
+def test_a_branch_follows_when_it_may(
+    stage: Stage, repository: Repository, server: Registry, namespace: str, helm4: Any
+) -> None:
+    first = repository.publish("1.0.0")
+    trust = trusted(stage, namespace, server)
+    git = {"url": f"{server.git}/charts.git", "ref": {"branch": "main"}, "path": "charts/hello"}
+    apply(stage, "branch", namespace, {"git": git}, **trust)
+    assert "wants credentials" in stage.refused("branch", "ChartUnavailable")
+    git |= {"secretRef": {"name": "git", "namespace": namespace}}
+    apply(stage, "branch", namespace, {"git": git}, upgrade={"interval": "10s"}, **trust)
+    assert "spec.forProvider.chart.git.secretRef" in stage.refused("branch", "NotFound")
+    put(stage, "git", namespace, {"username": LOGIN[0].encode(), "password": LOGIN[1].encode()})
+    release = stage.wait("branch", "Ready")
+    source = f"{server.git}/charts.git@{first}:charts/hello"
+    assert release["status"]["chart"]["source"] == source
+    assert release["status"]["atProvider"]["version"] == "1.0.0"
+    second = repository.publish("1.1.0")
+    newer = f"main@{second[:12]}"
+    eventually(lambda: stage.get("branch")["status"].get("availableVersion") == newer)
+    assert len(history(helm4, stage.hub, namespace, "branch")) == 1
+    # An edit of something else deploys the commit that stands.
+    apply(
+        *(stage, "branch", namespace, {"git": git}),
+        **{"upgrade": {"interval": "10s"}, "values": {"message": "x"}, **trust},
+    )
+    eventually(lambda: len(history(helm4, stage.hub, namespace, "branch")) == 2)
+    assert stage.wait("branch", "Ready")["status"]["chart"]["source"] == source
+    follow = {"upgrade": {"automatic": True}, "values": {"message": "x"}}
+    apply(stage, "branch", namespace, {"git": git}, **follow, **trust)
+    eventually(lambda: stage.get("branch")["status"]["atProvider"]["version"] == "1.1.0")
+    release = stage.wait("branch", "Ready")
+    assert release["status"]["lastAttempt"]["reason"] == (
+        f"chart {first[:12]} → {newer}: branch main has moved"
+    )
+    assert not release["status"].get("availableVersion")
+    assert LOGIN[1] not in json.dumps([release, stage.events("branch")])
+    assert LOGIN[1] not in stage.controller.log.read_text()
+
+
+def test_tags_ranges_and_commits(
+    stage: Stage, repository: Repository, server: Registry, namespace: str
+) -> None:
+    first = repository.publish("1.0.0")
+    repository.publish("1.1.0")
+    trust = trusted(stage, namespace, server)
+    login = {"username": LOGIN[0].encode(), "password": LOGIN[1].encode()}
+    secret = put(stage, "git", namespace, login)
+    git = {"url": f"{server.git}/charts.git", "path": "charts/hello", "secretRef": secret}
+    wanted = {
+        "git-tag": ({"tag": "v1.0.0"}, "1.0.0"),
+        "git-semver": ({"semver": "~1.0"}, "1.0.0"),
+        "git-commit": ({"commit": first}, "1.0.0"),
+        "git-default": ({}, "1.1.0"),
+    }
+    for name, (ref, _) in wanted.items():
+        apply(stage, name, namespace, {"git": git | {"ref": ref}}, **trust)
+    for name, (_, version) in wanted.items():
+        assert stage.wait(name, "Ready")["status"]["atProvider"]["version"] == version, name
+    apply(stage, "git-tag", namespace, {"git": git | {"ref": {"tag": "v9"}}}, **trust)
+    assert 'there is no tag "v9"' in stage.refused("git-tag", "ChartNotFound")
+    both = {"git": git | {"ref": {"tag": "v1.0.0", "branch": "main"}}}
+    with pytest.raises(Exception, match="only branch and commit go together"):
+        apply(stage, "git-tag", namespace, both, **trust)
+
+
+def test_only_signed_charts(stage: Stage, namespace: str, tmp_path: Path, helm4: Any) -> None:
+    place = tmp_path / "signed"
+    with charts.serve(place) as served:
+        served.add(HELLO, version="2.0.0")
+        for one in SIGNED.glob("hello-*"):
+            shutil.copy(one, place)
+        signed = f"{served.url}/hello-1.0.0.tgz"
+        # Somebody else has fetched it already, unverified.
+        apply(stage, "careless", namespace, {"url": signed})
+        stage.wait("careless", "Ready")
+        keys = {"name": "signers", "namespace": namespace}
+        verify = {"provider": "gpg", "secretRef": keys}
+        apply(stage, "careful", namespace, {"url": signed, "verify": verify})
+        assert "chart.verify.secretRef" in stage.refused("careful", "NotFound")
+        put(stage, "signers", namespace, {"john.asc": (SIGNED / "john.asc").read_bytes()})
+        said = stage.refused("careful", "ChartNotVerified")
+        assert "expected" in said
+        assert "John" in said
+        assert "careful" not in helm4(stage.hub, "list", "-n", namespace)
+        put(stage, "signers", namespace, {"jane.gpg": (SIGNED / "jane.gpg").read_bytes()})
+        stage.wait("careful", "Ready")
+        unsigned = {"repository": served.url, "name": "hello", "version": "2.0.0"}
+        apply(stage, "unsigned", namespace, unsigned | {"verify": verify})
+        assert "no provenance file" in stage.refused("unsigned", "ChartNotVerified")
+        apply(stage, "unsigned", namespace, unsigned | {"verify": verify | {"provider": "cosign"}})
+        assert "ends in .pub" in stage.refused("unsigned", "NotFound")
