@@ -91,29 +91,20 @@ def judge(
     mode = mode_for(rules, policies, record)
     if mode is DriftMode.IGNORE:
         return CALM
-    compare, correct, stands, moments = [], [], [], []
+    findings = known.findings if known.revision == record.revision else {}
+    looks = {one: _due(findings.get(one.ref), one, rules) for one in objects.suspects}
+    compare = [one for one, due in looks.items() if due is not None and due <= now]
+    moments = [due for due in looks.values() if due is not None and due > now]
+    correct, stands = [], []
     for suspect in objects.suspects:
-        finding = known.findings.get(suspect.ref) if known.revision == record.revision else None
-        due = _due(finding, suspect, rules)
-        if due is not None and due <= now:
-            compare.append(suspect)
-        elif due is not None:
-            moments.append(due)
+        finding = findings.get(suspect.ref)
         if finding is None:
             continue
-        if finding.fault and finding.repeated >= TOLERATED_FAULTS:
-            stands.append(Stands(suspect.ref, (), Standing.FAILED, finding.fault))
-        open_ones, left = _sort_out(finding, suspect, rules)
-        if not open_ones:
-            continue
-        if mode is DriftMode.WARN:
-            stands.append(Stands(suspect.ref, open_ones, Standing.WARN))
-            continue
-        correction, rest, until = _correction(suspect.ref, open_ones, left, known, now)
+        correction, rest, until = _judge_one(finding, suspect, rules, mode, known, now)
         stands += rest
         if until:
             moments.append(until)
-        if correction and not (due is not None and due <= now):
+        if correction and suspect not in compare:
             correct.append(correction)
     return Drift(
         compare=tuple(compare[:COMPARED_AT_ONCE]),
@@ -121,6 +112,25 @@ def judge(
         stands=tuple(stands),
         until=min(moments, default=None),
     )
+
+
+def _judge_one(
+    finding: Finding,
+    suspect: Suspect,
+    rules: DriftRules,
+    mode: DriftMode,
+    known: Known,
+    now: datetime,
+) -> tuple[Correction | None, list[Stands], datetime | None]:
+    """Return what to put back in one object, what stands, and when that may change."""
+    if finding.fault and finding.repeated >= TOLERATED_FAULTS:
+        return None, [Stands(suspect.ref, (), Standing.FAILED, finding.fault)], None
+    open_ones, left = _sort_out(finding, suspect, rules)
+    if not open_ones:
+        return None, [], None
+    if mode is DriftMode.WARN:
+        return None, [Stands(suspect.ref, open_ones, Standing.WARN)], None
+    return _correction(suspect.ref, open_ones, left, known, now)
 
 
 def _due(finding: Finding | None, suspect: Suspect, rules: DriftRules) -> datetime | None:

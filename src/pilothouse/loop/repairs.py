@@ -12,6 +12,7 @@ import structlog
 
 from pilothouse.api.meta import Key
 from pilothouse.api.release import Release, ReleaseStatus
+from pilothouse.core.conditions import SYNCED, find
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
 from pilothouse.core.drift import CALM, Standing, judge
@@ -76,6 +77,9 @@ class Repairs:
             return replace(observed, running=observed.running or self._repairing[key][0])
         if wanted.paused or wanted.absent or observed.holder or observed.running:
             return observed
+        made_from = observed.record.digest if observed.record else ""
+        if made_from and made_from != wanted.digest and wanted.policies.update:
+            return observed  # out of sync: an action is due, and applies everything
         suspects = observed.objects.suspects if observed.objects else ()
         if not suspects and key not in self._known:
             return replace(observed, drift=CALM)
@@ -113,8 +117,8 @@ class Repairs:
         self, key: Key, release: Release, wanted: Desired, observed: Observed, status: ReleaseStatus
     ) -> Release:
         """Write a status with what stands, and tell what is new of it."""
-        drift = observed.drift
-        if drift is None:
+        drift, synced = observed.drift, find(status.conditions, SYNCED)
+        if drift is None or synced is None or synced.status != "True":
             return await self._writer.status(release, status)
         now = self._clock.now()
         if drift.until:
