@@ -2,6 +2,9 @@ package chart
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/cgi"
@@ -12,6 +15,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
@@ -160,4 +165,31 @@ func TestGitWhereUsersMayNotGo(t *testing.T) {
 	wantFault(t, err, enginev1.Fault_INVALID, "is refused")
 	_, err = newStore(t).Resolve(context.Background(), server.source(&enginev1.GitSource{}))
 	wantFault(t, err, enginev1.Fault_CHART_INVALID, "no source for git")
+}
+
+// Every credential for SSH reaches git: each complaint is about the next one.
+func TestGitOverSSHWantsKeyAndHost(t *testing.T) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(private, "", []byte("open sesame"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, s := pem.EncodeToMemory(block), gitStore(t)
+	for _, row := range []struct {
+		git  *enginev1.GitSource
+		kind enginev1.Fault_Kind
+		says string
+	}{
+		{&enginev1.GitSource{}, enginev1.Fault_CHART_INVALID, "needs an SSH private key"},
+		{&enginev1.GitSource{PrivateKey: key}, enginev1.Fault_CHART_INVALID, "has a passphrase"},
+		{&enginev1.GitSource{PrivateKey: key, Passphrase: "open sesame"}, enginev1.Fault_CHART_INVALID, "needs known_hosts"},
+		{&enginev1.GitSource{PrivateKey: key, Passphrase: "open sesame", KnownHosts: []byte("127.0.0.1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl\n")}, enginev1.Fault_INVALID, "is refused"},
+	} {
+		row.git.Url = "ssh://git@127.0.0.1:9/charts.git"
+		_, err := s.Resolve(context.Background(), &enginev1.ChartSource{Git: row.git})
+		wantFault(t, err, row.kind, row.says)
+	}
 }
