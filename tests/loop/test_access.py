@@ -10,7 +10,7 @@ from pilothouse.api.release import ChartSpec
 from pilothouse.core.access import Access
 from pilothouse.errors import Missing
 from pilothouse.loop.sources import SourceReader
-from pilothouse.ports import Reference, Referred
+from pilothouse.ports import Referred, Use
 
 SHOP = Key("releases.helm.crossplane.io", "", "shop")
 
@@ -18,16 +18,18 @@ SHOP = Key("releases.helm.crossplane.io", "", "shop")
 class Shelf:
     """Secrets of the controller's own namespace."""
 
-    def __init__(self, **secrets: Referred) -> None:
+    def __init__(self, **secrets: dict[str, bytes]) -> None:
         self.secrets = secrets
-        self.used: frozenset[Reference] = frozenset()
+        self.used: frozenset[Use] = frozenset()
 
-    async def read(self, reference: Reference) -> Referred | None:
-        assert reference.namespace == "own"
-        return self.secrets.get(reference.name)
+    async def read(self, use: Use) -> Referred | None:
+        assert use.reference.namespace == "own"
+        assert use in self.used, "its change wakes the Release"
+        found = self.secrets.get(use.reference.name)
+        return None if found is None else Referred("uid", "1", found.get(use.key), found)
 
-    def used_by(self, _: Key, references: frozenset[Reference]) -> None:
-        self.used = references
+    def used_by(self, _: Key, uses: frozenset[Use]) -> None:
+        self.used = uses
 
 
 async def access(chart: ChartSpec, shelf: Shelf) -> Access:
@@ -40,8 +42,8 @@ async def access(chart: ChartSpec, shelf: Shelf) -> Access:
     return (await reader.resolve(SHOP, asked)).access
 
 
-def secret(**data: str) -> Referred:
-    return Referred("uid", "1", data)
+def secret(**data: str) -> dict[str, bytes]:
+    return {name: text.encode() for name, text in data.items()}
 
 
 GIT = ChartSpec(git=GitSpec(url="ssh://git@host/x", secret_ref=SecretReference(name="git")))
@@ -67,7 +69,6 @@ async def test_what_is_missing_for_git_is_named(data: dict[str, str], missing: s
     shelf = Shelf(git=secret(**data))
     with pytest.raises(Missing, match=rf'chart\.git\.secretRef: .* has no key "{missing}"'):
         await access(GIT, shelf)
-    assert [one.name for one in shelf.used] == ["git"], "its change wakes the Release"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ async def test_what_is_missing_for_git_is_named(data: dict[str, str], missing: s
     ],
 )
 async def test_the_keys_of_signers(provider: str, expected: Access) -> None:
-    keys = Referred("uid", "1", {"a.pub": "one", "c": "two"}, {"b": b"\xff"})
+    keys = {"a.pub": b"one", "b": b"\xff", "c": b"two"}
     verify = VerifySpec(provider=provider, secret_ref=SecretReference(name="keys"))
     chart = ChartSpec(url="https://host/c.tgz", verify=verify)
     assert await access(chart, Shelf(keys=keys)) == expected
