@@ -11,8 +11,8 @@ from pilothouse.api.release import (
     Release,
     ReleaseParameters,
     ReleaseSpec,
-    ReleaseStatus,
 )
+from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.observed import Health, ObjectRef, Objects, ObjectState, Record
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from pilothouse.api.kinds import Kind, T
 from pilothouse.api.meta import Key
-from pilothouse.api.release import Release, ReleaseStatus
+from pilothouse.api.release import Release
+from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.attention import Attention
 from pilothouse.core.desired import NO_DEFAULTS, ChartAsk, Defaults, Desired, ReleaseName
 from pilothouse.core.drift_known import Correction, Difference

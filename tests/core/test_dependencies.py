@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from make import NOW, release
 
 from pilothouse.api.meta import Condition
-from pilothouse.api.release import AtProvider, ConfigName, DependsOn, Release, ReleaseStatus
+from pilothouse.api.relations import ConfigName, DependsOn
+from pilothouse.api.release import Release
+from pilothouse.api.status import AtProvider, ReleaseStatus
 from pilothouse.core.conditions import find, timestamp
 from pilothouse.core.dependencies import (
     DELETION_GRACE,

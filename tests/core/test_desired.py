@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from make import release
 
-from pilothouse.api.release import AtProvider, ReleaseStatus
+from pilothouse.api.status import AtProvider, ReleaseStatus
 from pilothouse.core.desired import (
     Sources,
     changes,

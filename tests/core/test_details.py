@@ -3,7 +3,7 @@
 import msgspec
 from make import NOW, objects, record, release
 
-from pilothouse.api.release import ReleaseStatus
+from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.conclude import conclude_quiet
 from pilothouse.core.desired import Defaults, Sources, desired
 from pilothouse.core.details import may_wait

@@ -7,7 +7,8 @@ import pytest
 from make import record, release
 
 from pilothouse.api.chart import GitReference, GitSpec, SecretReference
-from pilothouse.api.release import ChartSpec, DeployedChart, Release, ReleaseStatus, UpgradeSpec
+from pilothouse.api.release import ChartSpec, Release, UpgradeSpec
+from pilothouse.api.status import DeployedChart, ReleaseStatus
 from pilothouse.core import git
 from pilothouse.core.desired import desired, needs_version
 from pilothouse.core.versions import (

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from make import NOW, objects, record, release
 
-from pilothouse.api.release import DriftIgnore, DriftSpec, DriftTarget, ReleaseStatus
+from pilothouse.api.relations import DriftIgnore, DriftSpec, DriftTarget
+from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.decide import decide
 from pilothouse.core.desired import desired
 from pilothouse.core.drift import Drift, Standing, judge, mode_for

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 from make import record, release
 
-from pilothouse.api.release import AtProvider, DeployedChart, ReleaseStatus, UpgradeSpec
+from pilothouse.api.release import UpgradeSpec
+from pilothouse.api.status import AtProvider, DeployedChart, ReleaseStatus
 from pilothouse.core.desired import ChartAsk, Desired, Offer, desired
 from pilothouse.core.observed import Decoded
 from pilothouse.core.versions import (

@@ -4,7 +4,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 from pilothouse.api.meta import Key
-from pilothouse.api.release import ReleaseStatus
+from pilothouse.api.status import ReleaseStatus
 from pilothouse.loop.calm import DETAILS_WAIT, Calm
 from pilothouse.loop.queue import KeyedQueue
 

@@ -9,8 +9,10 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from pilothouse.api.chart import GitSpec, SecretReference, VerifySpec
-from pilothouse.api.health import ExternalObject, HealthCheck, ResourceState
-from pilothouse.api.meta import Condition, ObjectMeta, Rule, Wire, described
+from pilothouse.api.health import ExternalObject, HealthCheck
+from pilothouse.api.meta import ObjectMeta, Rule, Wire, described
+from pilothouse.api.relations import DependsOn, DriftSpec
+from pilothouse.api.status import ReleaseStatus
 
 FINALIZER = "finalizer.managedresource.crossplane.io"
 EXTERNAL_NAME = "crossplane.io/external-name"
@@ -270,83 +272,6 @@ class UpgradeSpec(Wire, frozen=True):
     ] = ""
 
 
-class ConfigName(Wire, frozen=True):
-    """Names a ProviderConfig."""
-
-    name: Annotated[str, described("Name of the ProviderConfig.")]
-
-
-class DependsOn(Wire, frozen=True):
-    """An object that must be ready before this Release is installed or upgraded."""
-
-    RULES: ClassVar = (
-        Rule(
-            "has(self.apiVersion) == has(self.kind)",
-            "give apiVersion and kind, or neither for a Release",
-        ),
-    )
-
-    name: Annotated[str, described("Name of the object.")]
-    api_version: Annotated[str, described("API version of the object; default: a Release's.")] = ""
-    kind: Annotated[str, described("Kind of the object; default: Release.")] = ""
-    namespace: Annotated[
-        str, described("Its namespace, if it has one; default: this release's.")
-    ] = ""
-    ready: Annotated[
-        str,
-        described(
-            "CEL that is true when the object is ready; sees object, metadata, spec, status. "
-            "Default: the object is current, a Release Ready for its newest spec.",
-            maxLength=4096,
-        ),
-    ] = ""
-    provider_config_ref: Annotated[
-        ConfigName | None,
-        described("The cluster the object is on; default: the one this Release is on."),
-    ] = None
-
-
-class DriftTarget(Wire, frozen=True):
-    """Which objects; what is empty matches all, and `*` in a name any characters."""
-
-    group: Annotated[str, described("API group, such as apps.")] = ""
-    version: Annotated[str, described("API version, such as v1.")] = ""
-    kind: Annotated[str, described("Kind, such as Deployment.")] = ""
-    name: Annotated[str, described("Name of the object.")] = ""
-    namespace: Annotated[str, described("Namespace of the object.")] = ""
-
-
-class DriftIgnore(Wire, frozen=True):
-    """Fields that others may change."""
-
-    paths: Annotated[
-        list[str],
-        described(
-            "JSON pointers, such as /spec/replicas; what is below them counts too, and a step may be *.",
-            minItems=1,
-            maxItems=50,
-            items={"type": "string", "maxLength": 1024},
-        ),
-    ]
-    target: Annotated[DriftTarget, described("Which objects; default: all of the release.")] = (
-        DriftTarget()
-    )
-
-
-class DriftSpec(Wire, frozen=True):
-    """What to do when others change what the chart set."""
-
-    mode: Annotated[
-        str,
-        described(
-            "Correct: put it back. Warn: say so. Ignore: do not look. Default: as the controller is set, "
-            "which is Correct; Warn while the deployed revision was made by another client.",
-            enum=["Correct", "Warn", "Ignore"],
-        ),
-    ] = ""
-    ignore: Annotated[list[DriftIgnore], described("What others may change.", maxItems=50)] = []
-
-
 class ReleaseSpec(Wire, frozen=True):
     """What is wanted."""
 
@@ -425,128 +350,6 @@ class ReleaseSpec(Wire, frozen=True):
     ] = []
     write_connection_secret_to_ref: Annotated[
         SecretReference | None, described("Where the connection secret is written.")
-    ] = None
-
-
-class AtProvider(Wire, frozen=True):
-    """Helm's view of the release."""
-
-    state: Annotated[str, described("Helm's status: deployed, failed, pending-install, …")] = ""
-    release_description: Annotated[str, described("What Helm says of the newest revision.")] = ""
-    revision: Annotated[int, described("Helm's newest revision.")] = 0
-    version: Annotated[str, described("The chart version that is deployed.")] = ""
-    digest: Annotated[str, described("The digest that the deployed chart was asked to have.")] = ""
-    ownership_taken: Annotated[
-        bool, described("The deployed revision adopted objects that others had made.")
-    ] = False
-
-
-class DeployedChart(Wire, frozen=True):
-    """The chart that is deployed, and what became of it where it came from."""
-
-    source: Annotated[str, described("Where it came from.")] = ""
-    version: Annotated[str, described("Its version.")] = ""
-    digest: Annotated[str, described("sha256 of the packaged chart.")] = ""
-    range: Annotated[str, described("The range that its version was found in.")] = ""
-    republished_digest: Annotated[
-        str, described("The source has this digest under that version now; it is not deployed.")
-    ] = ""
-
-
-class DependencyState(ResourceState, frozen=True):
-    """Something this Release depends on, and how it is."""
-
-    provider_config: Annotated[
-        str, described("ProviderConfig of its cluster; empty: the Release's own cluster.")
-    ] = ""
-
-
-class DriftedObject(Wire, frozen=True):
-    """One object that is not as it was applied."""
-
-    api_version: Annotated[str, described("API version of the object.")] = ""
-    kind: Annotated[str, described("Kind of the object.")] = ""
-    namespace: Annotated[str, described("Namespace; empty for cluster-scoped objects.")] = ""
-    name: Annotated[str, described("Name of the object.")] = ""
-    paths: Annotated[
-        list[str],
-        described("JSON pointers of what differs, at most 20; the empty one: it was deleted."),
-    ] = []
-    manager: Annotated[str, described("The field manager that changed it, where one says so.")] = ""
-    state: Annotated[
-        str,
-        described(
-            "Warn: told only. Fight: it was put back again and again. Failed: it cannot be put back."
-        ),
-    ] = ""
-    message: Annotated[str, described("Why it cannot be put back.")] = ""
-
-
-class LastAttempt(Wire, frozen=True):
-    """The newest action, successful or not."""
-
-    action: Annotated[str, described("Install, Upgrade, Uninstall, …")] = ""
-    digest: Annotated[str, described("Digest of what was asked.")] = ""
-    reason: Annotated[str, described("Why it was done.")] = ""
-    started: Annotated[str | None, described("When it began.", format="date-time")] = None
-    finished: Annotated[str | None, described("When it ended.", format="date-time")] = None
-    error: Annotated[str, described("Why it failed; empty when it did not.")] = ""
-
-
-class ReleaseStatus(Wire, frozen=True):
-    """What is."""
-
-    conditions: Annotated[
-        list[Condition],
-        described(
-            "Synced: the spec has been carried out. Ready: it runs.",
-            **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-        ),
-    ] = []
-    observed_generation: Annotated[
-        int, described("The newest generation Pilothouse has looked at.", format="int64")
-    ] = 0
-    at_provider: Annotated[AtProvider, described("Helm's view of the release.")] = AtProvider()
-    chart: Annotated[DeployedChart, described("The chart that is deployed.")] = DeployedChart()
-    available_version: Annotated[
-        str, described("A newer version of the chart, which is not deployed by itself.")
-    ] = ""
-    synced: Annotated[bool, described("The newest revision is what the spec asks for.")] = False
-    patches_sha: Annotated[str, described("Digest of the patches that are deployed.")] = ""
-    failed: Annotated[
-        int, described("Failures that count against rollbackLimit.", format="int32")
-    ] = 0
-    last_handled_reconcile_at: Annotated[
-        str, described("The newest crossplane.io/reconcile-requested-at that was answered.")
-    ] = ""
-    summary: Annotated[str, described("How many objects are ready, such as 4/4.")] = ""
-    resources: Annotated[
-        list[ResourceState],
-        described("The release's objects, the worst first; at most 100, summary counts them all."),
-    ] = []
-    external: Annotated[
-        list[ResourceState],
-        described(
-            "Objects of other controllers: those asked for, and autoscalers of its workloads."
-        ),
-    ] = []
-    dependencies: Annotated[
-        list[DependencyState], described("What this Release depends on, in the order of dependsOn.")
-    ] = []
-    watch_mode: Annotated[
-        str,
-        described(
-            "How closely the credentials let Pilothouse look: Cluster, Namespace, or Poll (now and then)."
-        ),
-    ] = ""
-    drift: Annotated[
-        list[DriftedObject],
-        described("Objects that others changed and that are not put back; at most 50."),
-    ] = []
-    last_attempt: Annotated[LastAttempt, described("The newest action.")] = LastAttempt()
-    retries: Annotated[int, described("Failed attempts at the current spec.")] = 0
-    next_attempt: Annotated[
-        str | None, described("When the next attempt is due.", format="date-time")
     ] = None
 
 

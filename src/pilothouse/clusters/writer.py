@@ -11,7 +11,8 @@ import msgspec
 from pilothouse.api.kinds import EVENT, PROVIDER_CONFIG_USAGE, RELEASE, SECRET
 from pilothouse.api.meta import Key
 from pilothouse.api.provider import CONFIG_LABEL
-from pilothouse.api.release import EXTERNAL_NAME, FINALIZER, Release, ReleaseStatus
+from pilothouse.api.release import EXTERNAL_NAME, FINALIZER, Release
+from pilothouse.api.status import ReleaseStatus
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
 from pilothouse.core.conditions import timestamp

@@ -10,14 +10,8 @@ from datetime import datetime
 import msgspec
 
 from pilothouse.api.meta import Condition
-from pilothouse.api.release import (
-    RECONCILE_REQUESTED,
-    AtProvider,
-    DeployedChart,
-    LastAttempt,
-    Release,
-    ReleaseStatus,
-)
+from pilothouse.api.release import RECONCILE_REQUESTED, Release
+from pilothouse.api.status import AtProvider, DeployedChart, LastAttempt, ReleaseStatus
 from pilothouse.core.conditions import (
     READY,
     find,

@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from pilothouse.api.release import DependencyState, Release, ReleaseStatus
+from pilothouse.api.release import Release
+from pilothouse.api.status import DependencyState, ReleaseStatus
 from pilothouse.core.attention import Attention, HealthCheck
 from pilothouse.core.conditions import READY, SYNCED, condition, find, merge, moment
 from pilothouse.core.desired import Desired, ReleaseName, spelled

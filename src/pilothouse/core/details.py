@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from pilothouse.api.health import ResourceState
-from pilothouse.api.release import ReleaseStatus
+from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.conditions import READY
 from pilothouse.core.observed import LISTED_MOST, Objects, ObjectState, Observed
 from pilothouse.core.redact import redact

@@ -6,7 +6,8 @@ from datetime import datetime
 
 import msgspec
 
-from pilothouse.api.release import DriftedObject, Release, ReleaseStatus
+from pilothouse.api.release import Release
+from pilothouse.api.status import DriftedObject, ReleaseStatus
 from pilothouse.core.conditions import condition, find, merge
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired

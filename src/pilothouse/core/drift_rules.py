@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
-from pilothouse.api.release import DriftIgnore, Release
+from pilothouse.api.relations import DriftIgnore
+from pilothouse.api.release import Release
 
 
 class DriftMode(StrEnum):

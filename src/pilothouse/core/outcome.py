@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from pilothouse.api.release import ReleaseStatus
+from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.desired import Desired
 from pilothouse.core.observed import Record
 from pilothouse.core.plan import Action

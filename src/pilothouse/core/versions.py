@@ -12,7 +12,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from pilothouse.api.release import DeployedChart, Release, ReleaseStatus
+from pilothouse.api.release import Release
+from pilothouse.api.status import DeployedChart, ReleaseStatus
 from pilothouse.core import git
 from pilothouse.core.desired import ChartAsk, Desired, Offer, duration, plain_version
 from pilothouse.core.observed import Decoded, Record

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from pilothouse.api.meta import Key
-from pilothouse.api.release import ReleaseStatus
+from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.details import may_wait
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.ports import Clock

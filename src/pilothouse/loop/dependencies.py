@@ -11,7 +11,8 @@ from typing import Generic, TypeVar
 
 from pilothouse.api.kinds import RELEASE
 from pilothouse.api.meta import Key
-from pilothouse.api.release import FINALIZER, Release, ReleaseStatus
+from pilothouse.api.release import FINALIZER, Release
+from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.dependencies import (
     NOTHING_NEEDED,
     Dependants,

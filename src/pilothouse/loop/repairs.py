@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 import structlog
 
 from pilothouse.api.meta import Key
-from pilothouse.api.release import Release, ReleaseStatus
+from pilothouse.api.release import Release
+from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.conditions import SYNCED, find
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
