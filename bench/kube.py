@@ -135,6 +135,12 @@ class Kube:
         is_json = response.headers.get_content_type() == "application/json"
         return json.loads(answer) if is_json else answer.decode()
 
+    def close(self) -> None:
+        """Close this thread's connection; the next request opens another."""
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+
     def connect(self, timeout: float | None) -> http.client.HTTPSConnection:
         """Return a connection of its own."""
         return http.client.HTTPSConnection(

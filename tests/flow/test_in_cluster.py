@@ -52,6 +52,7 @@ def test_the_controller_needs_no_kubeconfig_in_a_pod(
             [
                 *(sys.executable, "-m", "pilothouse", "controller", "--verbose"),
                 *("--archive", str(tmp_path / "archive.db")),
+                *("--egress-allow", "127.0.0.1:*"),
             ],
             stdin=subprocess.DEVNULL,
             stdout=log,
