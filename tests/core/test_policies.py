@@ -1,12 +1,15 @@
 """managementPolicies, all of them: what each allows when the release is absent, differs, or is deleted."""
 
+import msgspec
 import pytest
 from make import NOW, record, release
 
+from pilothouse.api.status import LastAttempt, ReleaseStatus
 from pilothouse.core.decide import decide
 from pilothouse.core.desired import desired
 from pilothouse.core.observed import Decoded, Observed
 from pilothouse.core.plan import Plan, name_of
+from pilothouse.core.policy import seniority
 from pilothouse.core.retry import Attempts
 from pilothouse.core.state import classify
 
@@ -57,6 +60,18 @@ def test_each_combination(row):
     assert name_of(plan_for(policies, record=other, deleted=True)) == deleted
     wanted = desired(release(policies=policies))
     assert wanted.policies.late_initialize == (fills_in == "yes")
+
+
+def test_the_first_of_two_is_the_older_or_the_one_that_has_acted():
+    def born(when: str, uid: str, *, acted: bool = False):
+        one = release(status=ReleaseStatus(last_attempt=LastAttempt(action="Install" * acted)))
+        metadata = msgspec.structs.replace(one.metadata, creation_timestamp=when, uid=uid)
+        return seniority(msgspec.structs.replace(one, metadata=metadata))
+
+    early, late = "2026-11-15T12:00:00Z", "2026-11-15T12:00:01Z"
+    assert born(early, "z") < born(late, "a", acted=True)
+    assert born(early, "z", acted=True) < born(early, "a")
+    assert born(early, "a") < born(early, "z")
 
 
 def test_the_table_has_every_combination():

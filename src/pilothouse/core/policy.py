@@ -36,6 +36,16 @@ def policies_of(release: Release) -> Policies:
     )
 
 
+def seniority(release: Release) -> tuple[str, bool, str]:
+    """Return what puts the first of two Releases first.
+
+    Kubernetes tells ages in seconds, so of two that are equally old the one that has acted comes first.
+    """
+    metadata = release.metadata
+    idle = not release.status.last_attempt.action
+    return metadata.creation_timestamp or "", idle, metadata.uid
+
+
 def writes(release: Release) -> bool:
     """Whether a Release may ever change its Helm release; one that only observes claims nothing."""
     return set(release.spec.management_policies) != {"Observe"}

@@ -1,7 +1,6 @@
 """Which Releases name the same Helm release: the oldest of them keeps it."""
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
@@ -9,56 +8,39 @@ from pilothouse.core.desired import ReleaseName
 from pilothouse.core.policy import writes
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    release: ReleaseName
-    # Who was first; the uid decides between two of the same second.
-    seniority: tuple[str, str]
-
-
 class Rivals:
     """Every Release that may write, by the name of the Helm release it stands for, whatever the cluster."""
 
     def __init__(self) -> None:
-        self._claims: dict[Key, _Claim] = {}
+        self._named: dict[Key, ReleaseName] = {}
         self._by_name: dict[ReleaseName, set[Key]] = defaultdict(set)
 
     def put(self, key: Key, release: Release | None) -> set[Key]:
         """Note what a Release stands for now; return the others that this concerns."""
-        held, claim = self._claims.get(key), _claim(release)
-        if held == claim:
+        held, name = self._named.get(key), _name(release)
+        if held == name:
             return set()
         concerned: set[Key] = set()
         if held:
-            del self._claims[key]
-            named = self._by_name[held.release]
+            del self._named[key]
+            named = self._by_name[held]
             named.discard(key)
             concerned |= named
             if not named:
-                del self._by_name[held.release]
-        if claim:
-            concerned |= self._by_name[claim.release]
-            self._claims[key] = claim
-            self._by_name[claim.release].add(key)
+                del self._by_name[held]
+        if name:
+            concerned |= self._by_name[name]
+            self._named[key] = name
+            self._by_name[name].add(key)
         return concerned
 
-    def elders(self, key: Key) -> list[Key]:
-        """Return the Releases that were there before and use the same name, the oldest first."""
-        mine = self._claims.get(key)
-        if mine is None:
-            return []
-        others = ((self._claims[one], one) for one in self._by_name[mine.release])
-        older = [
-            (claim.seniority, one) for claim, one in others if claim.seniority < mine.seniority
-        ]
-        return [one for _, one in sorted(older)]
+    def of(self, key: Key) -> set[Key]:
+        """Return the other Releases that use the same name."""
+        name = self._named.get(key)
+        return self._by_name[name] - {key} if name else set()
 
 
-def _claim(release: Release | None) -> _Claim | None:
+def _name(release: Release | None) -> ReleaseName | None:
     if release is None or not writes(release):
         return None
-    metadata = release.metadata
-    return _Claim(
-        ReleaseName(release.spec.for_provider.namespace, release.external_name),
-        (metadata.creation_timestamp or "", metadata.uid),
-    )
+    return ReleaseName(release.spec.for_provider.namespace, release.external_name)

@@ -9,6 +9,7 @@ from pilothouse.api.release import Release
 from pilothouse.core.attention import attention_to
 from pilothouse.core.desired import Defaults, Desired, ReleaseName, Sources, desired
 from pilothouse.core.observed import Decoded, Observed
+from pilothouse.core.policy import seniority
 from pilothouse.core.versions import kept_to_deployed, must_look_inside
 from pilothouse.errors import PilothouseError
 from pilothouse.loop.actions import Actions
@@ -145,7 +146,7 @@ class Surveyor:
             namespace_missing=memory.namespace_missing,
             good=target.good_before(wanted.release, record.revision) if record else None,
             owner_alive=owner_alive,
-            holder=await self._holder(key, target),
+            holder=await self._holder(key, release, target),
             patches_sha=release.status.patches_sha,
             version_told=bool(release.status.at_provider.version),
         )
@@ -161,12 +162,13 @@ class Surveyor:
         same_chart = memory.decoded.chart_name == wanted.chart.name
         return memory.decoded.chart_version if same_chart else ""
 
-    async def _holder(self, key: Key, target: Target) -> str:
+    async def _holder(self, key: Key, release: Release, target: Target) -> str:
         """Name the older Release that stands for the same Helm release on the same cluster."""
-        for elder in self._rivals.elders(key):
-            release = self._releases.get(elder)
-            if release and await self._is_on(release, target):
-                return release.metadata.name
+        others = [self._releases.get(one) for one in self._rivals.of(key)]
+        elders = [one for one in others if one and seniority(one) < seniority(release)]
+        for elder in sorted(elders, key=seniority):
+            if await self._is_on(elder, target):
+                return elder.metadata.name
         return ""
 
     async def _is_on(self, release: Release, target: Target) -> bool:
