@@ -18,7 +18,7 @@ data:
   message: {{ .Values.message | quote }}
 """
 CHANGES = 10
-CROWD = 100
+CROWD = 40
 # The bar is one second on a quiet machine; the suite runs on a busy one.
 ENOUGH_SECONDS = 3.0
 

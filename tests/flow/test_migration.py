@@ -227,7 +227,8 @@ def test_a_fleet_is_taken_over_in_the_order_of_the_guide(fleet: Stage, helm4) ->
 
     # The package goes: what it still owns goes with it, the CRDs and the Releases do not.
     hub.kubectl("delete", "providerrevision", "provider-helm-1")
-    hub.kubectl("wait", "--for=delete", "configmap/canary", "-n", "default", "--timeout=60s")
+    # The collector looks for new kinds every half minute.
+    hub.kubectl("wait", "--for=delete", "configmap/canary", "-n", "default", "--timeout=180s")
     assert len(json.loads(hub.kubectl("get", "releases", "-o", "json"))["items"]) == 3
     fleet.release("by-four", "hello", NAMESPACE, {"message": "edited", "replicas": 1})
     label = ("get", "cm", "by-four", "-n", NAMESPACE, "-o", "jsonpath={.data.message}")
