@@ -19,7 +19,8 @@ run: build ## Two clusters, a chart repository, the controller and an example; C
 build: $(INSTALLED) ## Build the engine, helm and the control plane into the cache
 	@$(PY) scripts/build.py
 
-test: build ## Build what is missing and run all tests (ARGS=... goes to pytest)
+test: $(INSTALLED) ## Build what is missing and run all tests (ARGS=... goes to pytest)
+	@$(PY) scripts/build.py --tests
 	@$(GO) engine test ./...
 	@$(GO) devcluster test ./internal/...
 	@$(PY) -m pytest $(ARGS)

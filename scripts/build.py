@@ -1,11 +1,11 @@
-"""Build every Go program that tests, demo and bench need, before anything with a time limit starts."""
+"""Build every Go program that demo, bench and (--tests) tests need, before anything with a time limit starts."""
 
 import signal
 import sys
 
 from pilothouse import gobuild
 from pilothouse.cli.signals import exit_on_terminate
-from pilothouse.dev.binaries import find_helm4, find_kube_binaries
+from pilothouse.dev.binaries import find_helm4, find_kube_binaries, find_registry
 from pilothouse.dev.settings import DevSettings
 from pilothouse.engine.process import SOURCE
 from pilothouse.errors import PilothouseError
@@ -24,6 +24,8 @@ def main() -> int:
         gobuild.build(gobuild.engine_program(SOURCE), settings.cache_root, say)
         find_helm4(settings, say)
         find_kube_binaries(settings, say)
+        if "--tests" in sys.argv[1:]:
+            find_registry(settings, say)
     except (PilothouseError, gobuild.GoBuildError) as error:
         print(error, file=sys.stderr)
         return 1
