@@ -284,7 +284,8 @@ INJECTED = {
 
 def conditions(release: dict[str, Any]) -> dict[str, dict[str, Any]]:
     found = release.get("status", {}).get("conditions", [])
-    return {one["type"]: one for one in found}
+    # An empty message is not written.
+    return {one["type"]: {"message": ""} | one for one in found}
 
 
 def history(helm: Callable[..., str], cluster: DevCluster, namespace: str, name: str) -> list[Any]:

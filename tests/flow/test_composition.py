@@ -77,11 +77,11 @@ def test_a_composite_from_its_first_wish_to_its_end(stage: Stage, hub, edge, hel
 
     living_together(stage, hub, edge, helm4, blog, parts)
 
-    hub.kubectl("delete", "wordpresscluster", "my-blog", "--timeout=30s")
+    hub.kubectl("delete", "wordpresscluster", "my-blog", "--timeout=120s")
     for one in (blog, monitoring):
-        hub.kubectl("wait", "--for=delete", f"release/{one}", "--timeout=30s")
+        hub.kubectl("wait", "--for=delete", f"release/{one}", "--timeout=120s")
     config = "providerconfigs.helm.crossplane.io/my-blog-cluster"
-    hub.kubectl("wait", "--for=delete", config, "--timeout=30s")
+    hub.kubectl("wait", "--for=delete", config, "--timeout=120s")
     assert json.loads(helm4(edge, "list", "-A", "-o", "json", "-f", "my-blog")) == []
 
 
@@ -178,4 +178,4 @@ def test_the_first_designs_release_finds_its_cluster_by_its_composite(
     )
     assert found["spec"]["forProvider"]["values"] == wanted["values"]
     stage.delete("by-design")
-    hub.kubectl("delete", "wordpresscluster", "my-blog", "--timeout=30s")
+    hub.kubectl("delete", "wordpresscluster", "my-blog", "--timeout=120s")
