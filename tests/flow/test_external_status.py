@@ -59,7 +59,7 @@ def set_status(hub, name: str, namespace: str, status: dict[str, Any]) -> None:
 
 
 def said(stage: Stage, name: str) -> str:
-    return str(conditions(stage.get(name))["Ready"]["message"])
+    return str(conditions(stage.get(name)).get("Ready", {}).get("message", ""))
 
 
 @pytest.mark.usefixtures("gauges")

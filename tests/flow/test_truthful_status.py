@@ -108,7 +108,7 @@ def test_the_failing_pod_tells_why(stage: Stage, hub, namespace) -> None:
         lambda: (stage.get("sick")["status"].get("resources") or [{}])[0].get("message") == said,
         what=f"{said}: {stage.get('sick')['status']}",
     )
-    eventually(lambda: said in conditions(stage.get("sick"))["Ready"]["message"])
+    eventually(lambda: said in conditions(stage.get("sick")).get("Ready", {}).get("message", ""))
 
 
 def test_a_release_may_be_ready_as_helm_says(stage: Stage, hub, namespace) -> None:
