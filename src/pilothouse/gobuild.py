@@ -19,6 +19,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -266,17 +267,19 @@ def _compile(program: GoProgram, go: Go, target: Path, output: IO[bytes], report
     command = [str(go.path), "build", "-v", f"-ldflags={program.ldflags}", "-o", str(target)]
     started = time.monotonic()
     report(f"building {program.name} from Go modules, once; the first time takes minutes")
-    process = subprocess.Popen(
-        [*command, program.package],
-        cwd=program.module_dir,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        # A group of its own, so that Go's compilers can be stopped with it.
-        process_group=0,
-    )
+    process: subprocess.Popen[bytes] | None = None
     try:
+        with _signals_held():
+            process = subprocess.Popen(
+                [*command, program.package],
+                cwd=program.module_dir,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                # A group of its own, so that Go's compilers can be stopped with it.
+                process_group=0,
+            )
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 code = process.wait(timeout=REPORT_SECONDS)
@@ -285,11 +288,31 @@ def _compile(program: GoProgram, go: Go, target: Path, output: IO[bytes], report
                 f"building {program.name}: {_how_far(output)}, {time.monotonic() - started:.0f} s"
             )
     finally:
-        if process.poll() is None:
+        if process and process.poll() is None:
             _interrupt(process)
     if code != 0:
         raise _compile_error(program, _read(output), target.parents[2])
     report(f"built {program.name} in {time.monotonic() - started:.0f} s")
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait: a Popen that one of them cuts short forgets the child it has started."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # handlers run in the main thread only
+        return
+    came: list[int] = []
+    usual = {
+        number: signal.signal(number, lambda number, _: came.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+        for held in came:
+            signal.raise_signal(held)
 
 
 def _interrupt(process: subprocess.Popen[bytes]) -> None:

@@ -263,6 +263,13 @@ class Stage:
         found: list[dict[str, Any]] = self.read(path)["items"]
         return sorted(found, key=lambda event: event["metadata"]["creationTimestamp"])
 
+    def told(self, name: str, reason: str) -> list[str]:
+        """Wait for an Event, which is written after the status; the messages of all with this reason."""
+        return eventually(
+            lambda: [one["message"] for one in self.events(name) if one["reason"] == reason],
+            what=f"{name} is told {reason}",
+        )
+
 
 def secret_config(name: str) -> dict[str, Any]:
     reference = {"name": name, "namespace": "default", "key": "kubeconfig"}

@@ -211,7 +211,7 @@ def test_a_range_follows_by_itself(
     release = stage.wait("follows", "Ready")
     reason = "chart 1.2.0 → 1.2.1: newer version in range ~1.2"
     assert release["status"]["lastAttempt"]["reason"] == reason
-    assert any(reason in event["message"] for event in stage.events("follows"))
+    assert any(reason in said for said in stage.told("follows", "UpdatedExternalResource"))
     assert len(history(helm4, stage.hub, namespace, "follows")) == 2
     # A look now is a look at the repository too, and a range does not loop.
     own.add(HELLO, version="1.2.2")
@@ -235,8 +235,7 @@ def test_a_range_that_only_reports(
     release = stage.wait("reports", "Synced")
     assert version_of(release) == "1.2.0"
     eventually(lambda: stage.get("reports")["status"].get("availableVersion") == "1.4.0")
-    told = [one for one in stage.events("reports") if one["reason"] == "NewVersionAvailable"]
-    assert [one["message"] for one in told] == [
+    assert stage.told("reports", "NewVersionAvailable") == [
         "chart version 1.4.0 is available in range ^1; deployed is 1.2.0"
     ]
     apply(stage, "reports", namespace, chart, upgrade={"automatic": True})
@@ -275,9 +274,8 @@ def test_a_version_that_is_published_again(
         lambda: stage.get("again")["status"]["chart"].get("republishedDigest") == after,
         what="the other digest is reported",
     )
-    told = [one for one in stage.events("again") if one["reason"] == "ChartRepublished"]
-    assert len(told) == 1
-    assert after in told[0]["message"]
+    (said,) = stage.told("again", "ChartRepublished")
+    assert after in said
     # Not even with another change: what was deployed stays, until its digest is named.
     apply(stage, "again", namespace, chart, values={"message": "edited"})
     eventually(lambda: len(history(helm4, stage.hub, namespace, "again")) == 2)

@@ -99,8 +99,7 @@ def test_a_cluster_that_is_certainly_gone_is_let_go_after_a_while(
         stage.refused("widow", "NotFound")
         stage.delete("widow")
         assert "widow" in helm4(edge, "list", "-n", "lost", "-q")
-        events = stage.events("widow")
-        assert any(one["reason"] == "AbandonedExternalResource" for one in events)
+        assert stage.told("widow", "AbandonedExternalResource")
         with sqlite3.connect(tmp_path / "archive.db") as archive:
             rows = archive.execute(
                 "SELECT inventory FROM entry WHERE action = 'Abandon'"

@@ -19,7 +19,7 @@ def test_a_release_is_installed_upgraded_and_removed(stage: Stage, hub, helm4, n
     assert status["observedGeneration"] == 1
     for one in ("Synced", "Ready"):
         assert conditions(release)[one]["observedGeneration"] == 1
-    assert stage.events("shop")[-1]["reason"] == "CreatedExternalResource"
+    assert stage.told("shop", "CreatedExternalResource")
 
     # The real helm sees it as its own.
     listed = json.loads(helm4(hub, "list", "-n", namespace, "-o", "json"))
@@ -37,9 +37,8 @@ def test_a_release_is_installed_upgraded_and_removed(stage: Stage, hub, helm4, n
     message = hub.kubectl("get", "cm", "shop", "-n", namespace, "-o", "jsonpath={.data.message}")
     assert message == "good evening"
     assert [one["revision"] for one in history(helm4, hub, namespace, "shop")] == [1, 2]
-    event = stage.events("shop")[-1]
-    assert event["reason"] == "UpdatedExternalResource"
-    assert "values changed: message" in event["message"]
+    (said,) = stage.told("shop", "UpdatedExternalResource")
+    assert "values changed: message" in said
 
     stage.delete("shop")
     assert json.loads(helm4(hub, "list", "-n", namespace, "-o", "json")) == []

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pilothouse import gobuild
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -46,3 +48,17 @@ def test_an_interrupted_build_leaves_nobody_at_work(tmp_path: Path, number: sign
     while left := at_work(tmp_path):
         assert time.monotonic() < deadline, left
     assert [one.name for one in (tmp_path / "built").iterdir()] == ["pilothouse-engine.lock"]
+
+
+def test_a_signal_while_the_compiler_starts_comes_once_it_is_known() -> None:
+    started = []
+
+    def start() -> None:
+        with gobuild._signals_held():
+            signal.raise_signal(signal.SIGINT)
+            started.append("go")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert started == ["go"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
