@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -107,8 +108,9 @@ class Kube:
         *,
         content: str = "application/json",
         accept: str = "application/json",
+        tries: int = 10,
     ) -> Any:
-        """Ask once; the answer decoded, or as text when it is no JSON."""
+        """Ask, and again when told to come back later; the answer decoded, or as text when it is no JSON."""
         if path.startswith("/api"):  # the server counts no others, such as /metrics
             with self._lock:
                 self._own[method] += 1
@@ -130,6 +132,10 @@ class Kube:
         except OSError as error:
             connection.close()
             raise BenchError(f"{method} {path} failed: {error}") from error
+        if response.status == HTTPStatus.TOO_MANY_REQUESTS and tries > 1:
+            # As the server does for a kind that it has only just begun to serve.
+            time.sleep(float(response.headers.get("Retry-After", "1")))
+            return self.request(method, path, body, content=content, accept=accept, tries=tries - 1)
         if response.status >= _BAD_REQUEST:
             raise BenchError(f"{method} {path}: {response.status} {answer[:300]!r}")
         is_json = response.headers.get_content_type() == "application/json"

@@ -10,14 +10,17 @@ from kube import MERGE, BenchError, Kube, Seen, Watch, in_parallel
 from measure import PROGRESS_SECONDS, Progress
 
 NAMESPACE = "bench"
-RELEASES = "/apis/helm.crossplane.io/v1beta1/releases"
+_GROUP = "helm.crossplane.io"
+RELEASES = f"/apis/{_GROUP}/v1beta1/releases"
 CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 SECRETS = f"/api/v1/namespaces/{NAMESPACE}/secrets"
-_CONFIGS = "/apis/helm.crossplane.io/v1beta1/providerconfigs"
+_CONFIGS = f"/apis/{_GROUP}/v1beta1/providerconfigs"
+_USAGES = f"/apis/{_GROUP}/v1beta1/providerconfigusages"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _KINDS = ("releases.helm.crossplane.io", "providerconfigs.helm.crossplane.io")
 # For all of something, and for one thing.
 PATIENCE_SECONDS, EDIT_SECONDS = 900.0, 60.0
+COLLECTOR_SECONDS = 180.0
 
 
 def to_default(_number: int) -> str:
@@ -47,6 +50,7 @@ class Bench:
                 "spec": {"credentials": {"source": "InjectedIdentity"}},
             },
         )
+        self._until_collected()
 
     def install(
         self, chart: str, prefix: str, count: int, config: Callable[[int], str] = to_default
@@ -149,6 +153,31 @@ class Bench:
                 self.controller.check()
                 if time.monotonic() > until:
                     raise BenchError(f"the controller did not bring {', '.join(sorted(missing))}")
+
+    def _until_collected(self) -> None:
+        """Wait until the cluster's garbage collector knows the new kinds.
+
+        It looks for new ones every 30 s, and then asks for every owner that it has not seen yet: that
+        is no request of the controller's, and must not fall into its idle time.
+        """
+        owner = {"apiVersion": f"{_GROUP}/v1beta1", "kind": "Release", "name": "never-was"}
+        orphan = {
+            "apiVersion": f"{_GROUP}/v1beta1",
+            "kind": "ProviderConfigUsage",
+            "metadata": {"name": "orphan", "ownerReferences": [{**owner, "uid": "0-0"}]},
+            "providerConfigRef": {"name": "never-was"},
+            "resourceRef": owner,
+        }
+        started = time.monotonic()
+        with (
+            self.kube.watching(_USAGES) as watch,
+            Progress("waiting for the collector") as progress,
+        ):
+            self.kube.request("POST", _USAGES, orphan)
+            while not (seen := watch.next(PROGRESS_SECONDS)) or seen.type != "DELETED":
+                progress.tell("")
+                if time.monotonic() - started > COLLECTOR_SECONDS:
+                    raise BenchError(f"nothing was collected in {COLLECTOR_SECONDS:.0f} s")
 
 
 def create_namespace(kube: Kube) -> None:
