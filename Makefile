@@ -6,6 +6,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 GO := $(PY) scripts/go.py
+NO_TESTS := 5
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test check bench gen format lock clean
@@ -23,7 +24,9 @@ test: $(INSTALLED) ## Build what is missing and run all tests (ARGS=... goes to 
 	@$(PY) scripts/build.py --tests
 	@$(GO) engine test ./...
 	@$(GO) devcluster test ./internal/...
-	@$(PY) -m pytest $(ARGS)
+	@# Two at a time, as stories mostly wait; then, with the machine to themselves, those that time it.
+	@$(PY) -m pytest -n 2 --dist loadfile -m "not timed" $(ARGS) || [ $$? -eq $(NO_TESTS) ]
+	@$(PY) -m pytest -m timed $(ARGS) || [ $$? -eq $(NO_TESTS) ]
 
 check: $(INSTALLED) ## Lint, types, import layers, generated files
 	@$(VENV)/bin/ruff format --check --quiet .

@@ -129,6 +129,7 @@ def ground(stage: Stage, namespace: str) -> Ground:
     return Ground(stage, namespace)
 
 
+@pytest.mark.timed
 def test_a_hand_edit_is_put_back_at_once(ground: Ground, helm4, record_property) -> None:
     ground.deploy("edited")
     took = []

@@ -6,6 +6,7 @@ import statistics
 import time
 from typing import Any
 
+import pytest
 import yaml
 from stage import Stage, eventually, followed
 
@@ -57,6 +58,7 @@ def percentile(seconds: list[float]) -> float:
     return statistics.quantiles(seconds, n=20, method="inclusive")[-1]
 
 
+@pytest.mark.timed
 def test_a_changed_key_is_in_the_cluster_within_a_second(stage: Stage, hub, namespace) -> None:
     stage.chart("told", {"cm.yaml": TEMPLATE})
     apply(hub, secret("hot", namespace, values="message: m0"))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from stage import Stage, conditions, eventually
 
 CROWD = 60
@@ -89,6 +90,7 @@ def disturbers(stage: Stage, count: int, name: str, **how: Any) -> list[dict[str
     return made
 
 
+@pytest.mark.timed
 def test_the_slow_and_the_dead_delay_nobody(stage: Stage, hub, edge) -> None:
     stage.chart("small", {"cm.yaml": SMALL})
     stage.chart("lengthy", {"hook.yaml": LONG_HOOK})

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable
 
+import pytest
 from stage import Stage, conditions, eventually, followed
 
 TRIES = 10
@@ -48,6 +49,7 @@ def test_every_object_is_listed_and_the_worst_comes_first(stage: Stage, hub, nam
     assert "ConfigMap plain is NotFound" in row
 
 
+@pytest.mark.timed
 def test_ready_falls_and_returns_within_a_second(stage: Stage, hub, namespace) -> None:
     stage.release("beat", "hello", namespace, beside=LEFT)
     stage.wait("beat", "Ready")

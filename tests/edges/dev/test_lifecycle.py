@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pilothouse.dev.binaries import KubeBinaries
 from pilothouse.dev.cluster import ClusterRequest, running_cluster
 
@@ -20,6 +22,7 @@ def silent(name: str, text: str) -> None:
     pass
 
 
+@pytest.mark.timed
 async def test_a_restart_is_fast_keeps_the_data_and_the_kubeconfig(
     tmp_path: Path, kube_binaries: KubeBinaries
 ) -> None:
