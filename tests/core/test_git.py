@@ -88,6 +88,28 @@ def test_what_is_deployed_stands_for_its_own_reference_only() -> None:
         assert held_version(asking(main, chart=other), record(1), None) == ""
 
 
+def test_the_record_tells_the_commit_when_the_status_does_not() -> None:
+    main = GitReference(branch="main")
+    for path in ("charts/hello", "", "my charts/hello"):
+        asked = asking(main, path=path)
+        made = desired(asked, version=OLD).chart.git
+        assert made
+        assert "hunter2" not in made.stamp
+        stamped = record(1, source=made.stamp)
+        assert held_version(asked, stamped, None) == OLD
+        assert held_version(asking(GitReference(branch="dev"), path=path), stamped, None) == ""
+        assert held_version(asking(main, path="other"), stamped, None) == ""
+        # A process that ended before it wrote the status; a revision that failed.
+        late = asking(main, path=path, chart=noted(NEW, path=path))
+        assert held_version(late, stamped, None) == OLD
+        if path:
+            assert held_version(late, replace(stamped, status="failed"), None) == NEW
+        assert held_version(asked, replace(stamped, status="failed"), None) == OLD
+    unresolved = desired(asking(main)).chart.git
+    assert unresolved
+    assert unresolved.stamp == ""
+
+
 @pytest.mark.parametrize(
     ("automatic", "held", "found", "version", "available", "because"),
     [

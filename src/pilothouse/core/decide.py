@@ -129,7 +129,7 @@ def _go_back(observed: Observed, state: State) -> Plan:
     good = observed.good
     if good is None:
         return Uninstall(f"there is no good revision to go back to: {state.reason}")
-    return Rollback(good.revision, good.digest, state.reason)
+    return Rollback(good.revision, good.digest, state.reason, good.source)
 
 
 def _while_pending(desired: Desired, observed: Observed, state: State) -> Plan:

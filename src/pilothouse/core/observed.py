@@ -34,6 +34,8 @@ class Record:
     status: str
     digest: str = ""
     owner: str = ""
+    # The commit that a chart from git came to; see core/git.py.
+    source: str = ""
     created: datetime | None = None
     uid: str = ""
     chart_name: str = ""

@@ -31,11 +31,12 @@ class Uninstall:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """Go back to a revision that was good; it keeps the digest it was made from."""
+    """Go back to a revision that was good; it keeps the digest and the commit it was made from."""
 
     revision: int
     digest: str
     reason: str
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ def held_version(release: Release, record: Record | None, decoded: Decoded | Non
     if record is None:
         return ""
     if release.spec.for_provider.chart.git:
-        return git.held_commit(release)
+        return git.held_commit(release, record)
     told = release.status.at_provider.version
     if decoded and decoded.revision == record.revision and not (record.digest and told):
         return decoded.chart_version
