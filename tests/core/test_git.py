@@ -4,13 +4,18 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from make import record, release
+from make import NOW, record, release
 
 from pilothouse.api.chart import GitReference, GitSpec, SecretReference
 from pilothouse.api.release import ChartSpec, Release, UpgradeSpec
 from pilothouse.api.status import DeployedChart, ReleaseStatus
 from pilothouse.core import git
+from pilothouse.core.decide import decide
 from pilothouse.core.desired import desired, needs_version
+from pilothouse.core.observed import Observed
+from pilothouse.core.plan import Rollback
+from pilothouse.core.retry import Attempts
+from pilothouse.core.state import classify
 from pilothouse.core.versions import (
     DEFAULT_INTERVAL,
     Follow,
@@ -105,6 +110,13 @@ def test_the_record_tells_the_commit_when_the_status_does_not() -> None:
         if path:
             assert held_version(late, replace(stamped, status="failed"), None) == NEW
         assert held_version(asked, replace(stamped, status="failed"), None) == OLD
+    # A rollback carries the commit of the revision it goes back to.
+    wanted = replace(desired(asking(main), version=NEW), rollback_limit=1)
+    failed = Attempts(digest=wanted.digest, failures=1, rolled_back=1)
+    newest = record(2, "failed", wanted.digest)
+    observed = Observed(record=newest, good=record(1, "superseded", "d", source="s"))
+    plan = decide(wanted, observed, classify(wanted, observed, NOW), failed, NOW)
+    assert plan == Rollback(1, "d", newest.description or "revision 2 failed", "s")
     unresolved = desired(asking(main)).chart.git
     assert unresolved
     assert unresolved.stamp == ""
