@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stage import Stage, eventually, history
+from stage import Stage, conditions, eventually, history
 
 from pilothouse.dev import charts
 from pilothouse.dev.registry import Registry, serve_registry
@@ -229,11 +229,32 @@ def test_only_signed_charts(stage: Stage, namespace: str, tmp_path: Path, helm4:
         assert "careful" not in helm4(stage.hub, "list", "-n", namespace)
         put(stage, "signers", namespace, {"jane.gpg": (SIGNED / "jane.gpg").read_bytes()})
         stage.wait("careful", "Ready")
+        keys_come_later(stage, namespace, {"url": signed}, helm4)
         unsigned = {"repository": served.url, "name": "hello", "version": "2.0.0"}
         apply(stage, "unsigned", namespace, unsigned | {"verify": verify})
         assert "no provenance file" in stage.refused("unsigned", "ChartNotVerified")
         apply(stage, "unsigned", namespace, unsigned | {"verify": verify | {"provider": "cosign"}})
         assert "ends in .pub" in stage.refused("unsigned", "NotFound")
+
+
+def keys_come_later(stage: Stage, namespace: str, chart: dict[str, Any], helm4: Any) -> None:
+    """What is deployed is checked at once; whatever comes of it, no revision does."""
+    later = {"name": "later", "namespace": namespace}
+    put(stage, **later, data={"john.asc": (SIGNED / "john.asc").read_bytes()})
+    checked = chart | {"verify": {"provider": "gpg", "secretRef": later}}
+    apply(stage, "careless", namespace, checked)
+    assert "John" in stage.refused("careless", "ChartNotVerified")
+    assert conditions(stage.get("careless"))["Ready"]["status"] == "True"
+    put(stage, **later, data={"jane.gpg": (SIGNED / "jane.gpg").read_bytes()})
+    stage.wait("careless", "Synced")
+    pin = hashlib.sha256((SIGNED / "hello-1.0.0.tgz").read_bytes()).hexdigest()
+    apply(stage, "careless", namespace, checked | {"digest": f"sha256:{'0' * 64}"})
+    assert f"is sha256:{pin}, but the pin says" in stage.refused("careless", "ChartInvalid")
+    apply(stage, "careless", namespace, checked | {"digest": f"sha256:{pin}"})
+    stage.wait("careless", "Synced")
+    assert len(history(helm4, stage.hub, namespace, "careless")) == 1
+    told = [one["message"] for one in stage.events("careless")]
+    assert sum("expected" in one for one in told) == 1, told
 
 
 def push(helm4: Any, stage: Stage, server: Registry, version: str, place: Path) -> str:

@@ -70,6 +70,13 @@ class Inspect:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """Find and verify the chart that is deployed; nothing is deployed for it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Interrupt:
     """End the wait under way: a newer spec is there."""
 
@@ -106,7 +113,7 @@ class LetGo:
 
 
 Action = Install | Upgrade | Rollback | Uninstall | Unlock
-Plan = Action | Repair | CreateNamespace | Inspect | Interrupt | Wait | Stop | Rest | LetGo
+Plan = Action | Repair | CreateNamespace | Inspect | Check | Interrupt | Wait | Stop | Rest | LetGo
 
 
 def name_of(plan: Plan) -> str:
