@@ -226,6 +226,7 @@ spec.upgrade.interval string
 status.chart object
 status.chart.source string
 status.chart.version string
+status.chart.checked string
 status.chart.digest string
 status.chart.range string
 status.chart.republishedDigest string

@@ -4,13 +4,18 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from make import record, release
+from make import NOW, record, release
 
 from pilothouse.api.chart import GitReference, GitSpec, SecretReference
 from pilothouse.api.release import ChartSpec, Release, UpgradeSpec
 from pilothouse.api.status import DeployedChart, ReleaseStatus
 from pilothouse.core import git
+from pilothouse.core.decide import decide
 from pilothouse.core.desired import desired, needs_version
+from pilothouse.core.observed import Observed
+from pilothouse.core.plan import Rollback
+from pilothouse.core.retry import Attempts
+from pilothouse.core.state import classify
 from pilothouse.core.versions import (
     DEFAULT_INTERVAL,
     Follow,
@@ -86,6 +91,35 @@ def test_what_is_deployed_stands_for_its_own_reference_only() -> None:
     assert held_version(asking(main), record(1), None) == ""
     for other in (noted(OLD, "branch dev"), noted(OLD, path="x"), DeployedChart(source="inline")):
         assert held_version(asking(main, chart=other), record(1), None) == ""
+
+
+def test_the_record_tells_the_commit_when_the_status_does_not() -> None:
+    main = GitReference(branch="main")
+    for path in ("charts/hello", "", "my charts/hello"):
+        asked = asking(main, path=path)
+        made = desired(asked, version=OLD).chart.git
+        assert made
+        assert "hunter2" not in made.stamp
+        stamped = record(1, source=made.stamp)
+        assert held_version(asked, stamped, None) == OLD
+        assert held_version(asking(GitReference(branch="dev"), path=path), stamped, None) == ""
+        assert held_version(asking(main, path="other"), stamped, None) == ""
+        # A process that ended before it wrote the status; a revision that failed.
+        late = asking(main, path=path, chart=noted(NEW, path=path))
+        assert held_version(late, stamped, None) == OLD
+        if path:
+            assert held_version(late, replace(stamped, status="failed"), None) == NEW
+        assert held_version(asked, replace(stamped, status="failed"), None) == OLD
+    # A rollback carries the commit of the revision it goes back to.
+    wanted = replace(desired(asking(main), version=NEW), rollback_limit=1)
+    failed = Attempts(digest=wanted.digest, failures=1, rolled_back=1)
+    newest = record(2, "failed", wanted.digest)
+    observed = Observed(record=newest, good=record(1, "superseded", "d", source="s"))
+    plan = decide(wanted, observed, classify(wanted, observed, NOW), failed, NOW)
+    assert plan == Rollback(1, "d", newest.description or "revision 2 failed", "s")
+    unresolved = desired(asking(main)).chart.git
+    assert unresolved
+    assert unresolved.stamp == ""
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 // Command devregistry serves an empty OCI registry on loopback, and directories of charts and of git repositories
-// beside it, until its standard input closes. It first prints one line of JSON: its address, and its certificate if it has one.
+// beside it, until its standard input closes. It first prints one line of JSON: its addresses, and what to trust and to
+// show there.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/pilothouse-dev/pilothouse/engine/internal/devgit"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/devregistry"
 )
 
@@ -28,7 +30,7 @@ func main() {
 	var asked options
 	flag.StringVar(&asked.dir, "dir", os.TempDir(), "where its password file goes")
 	flag.StringVar(&asked.charts, "charts", "", "a directory to serve beside the registry")
-	flag.StringVar(&asked.git, "git", "", "a directory of bare git repositories to serve below /git/")
+	flag.StringVar(&asked.git, "git", "", "a directory of bare git repositories to serve below /git/ and over SSH")
 	flag.StringVar(&asked.user, "user", "", "who may use it; anyone by default")
 	flag.StringVar(&asked.password, "password", "", "that user's password")
 	flag.BoolVar(&asked.secure, "tls", false, "serve TLS with a certificate of its own")
@@ -40,27 +42,16 @@ func main() {
 }
 
 func run(asked options) error {
-	registry, err := devregistry.New(context.Background(), asked.dir, asked.user, asked.password)
+	greeting := map[string]string{}
+	routes, err := everything(asked, greeting)
 	if err != nil {
 		return err
-	}
-	routes := http.NewServeMux()
-	routes.Handle("/v2/", registry)
-	if asked.charts != "" {
-		routes.Handle("/", guarded(http.FileServer(http.Dir(asked.charts)), asked))
-	}
-	if asked.git != "" {
-		repositories, err := gitBackend(asked.git)
-		if err != nil {
-			return err
-		}
-		routes.Handle("/git/", guarded(http.StripPrefix("/git", repositories), asked))
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	greeting := map[string]string{"address": listener.Addr().String()}
+	greeting["address"] = listener.Addr().String()
 	if asked.secure {
 		pair, certificate, err := devregistry.Certificate()
 		if err != nil {
@@ -81,6 +72,40 @@ func run(asked options) error {
 		return err
 	}
 	return nil
+}
+
+// everything is what is served over HTTP; what a client has to know of it goes into the greeting.
+func everything(asked options, greeting map[string]string) (http.Handler, error) {
+	registry, err := devregistry.New(context.Background(), asked.dir, asked.user, asked.password)
+	if err != nil {
+		return nil, err
+	}
+	signer, public, err := devregistry.NewSigner()
+	if err != nil {
+		return nil, err
+	}
+	greeting["signer"] = string(public)
+	routes := http.NewServeMux()
+	routes.Handle("/v2/", registry)
+	routes.Handle("/cosign/", http.StripPrefix("/cosign/", signing(registry, signer)))
+	if asked.charts != "" {
+		routes.Handle("/", guarded(http.FileServer(http.Dir(asked.charts)), asked))
+	}
+	if asked.git == "" {
+		return routes, nil
+	}
+	repositories, err := gitBackend(asked.git)
+	if err != nil {
+		return nil, err
+	}
+	routes.Handle("/git/", guarded(http.StripPrefix("/git", repositories), asked))
+	overSSH, err := devgit.Serve(asked.git)
+	if err != nil {
+		return nil, err
+	}
+	greeting["ssh"] = overSSH.Address
+	greeting["ssh_key"], greeting["known_hosts"] = string(overSSH.PrivateKey), overSSH.KnownHosts
+	return routes, nil
 }
 
 // gitBackend is git's own server for repositories below a directory.

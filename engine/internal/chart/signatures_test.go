@@ -4,22 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
-	"encoding/pem"
-	"strings"
 	"testing"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
-	digests "github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"helm.sh/helm/v4/pkg/provenance"
 	"oras.land/oras-go/v2/registry/remote"
 
+	"github.com/pilothouse-dev/pilothouse/engine/internal/devregistry"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 )
 
@@ -80,52 +71,25 @@ func TestProvenanceIsCheckedForEveryRequest(t *testing.T) {
 	wantFault(t, asking("~1.0", ring), enginev1.Fault_CHART_UNAVAILABLE)
 }
 
-// cosign signs a manifest the way `cosign sign --key` does.
 func (r *ociRegistry) cosign(t *testing.T, manifest string, key *ecdsa.PrivateKey) {
 	t.Helper()
-	ctx := context.Background()
 	at, err := remote.NewRepository(r.host() + "/charts/small")
 	if err != nil {
 		t.Fatal(err)
 	}
 	at.PlainHTTP = true
-	push := func(kind string, content []byte) ocispec.Descriptor {
-		found := ocispec.Descriptor{MediaType: kind, Digest: digests.FromBytes(content), Size: int64(len(content))}
-		if err := at.Push(ctx, found, bytes.NewReader(content)); err != nil {
-			t.Fatal(err)
-		}
-		return found
-	}
-	said := []byte(`{"critical":{"identity":{"docker-reference":"x"},"image":{"docker-manifest-digest":"` + manifest + `"},"type":"cosign container image signature"},"optional":null}`)
-	sum := sha256.Sum256(said)
-	signature, err := ecdsa.SignASN1(rand.Reader, key, sum[:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	layer := push("application/vnd.dev.cosign.simplesigning.v1+json", said)
-	layer.Annotations = map[string]string{"dev.cosignproject.cosign/signature": base64.StdEncoding.EncodeToString(signature)}
-	whole := ocispec.Manifest{MediaType: ocispec.MediaTypeImageManifest, Config: push("application/vnd.oci.image.config.v1+json", []byte("{}")), Layers: []ocispec.Descriptor{layer}}
-	whole.SchemaVersion = 2
-	content, err := json.Marshal(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := at.Tag(ctx, push(ocispec.MediaTypeImageManifest, content), strings.Replace(manifest, ":", "-", 1)+".sig"); err != nil {
+	if err := devregistry.Cosign(context.Background(), at, manifest, key); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func publicKey(t *testing.T) (*ecdsa.PrivateKey, []byte) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, public, err := devregistry.NewSigner()
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.MarshalPKIXPublicKey(key.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	return key, public
 }
 
 func TestCosignSignatures(t *testing.T) {

@@ -2970,7 +2970,8 @@ type RunRequest struct {
 	Patches   [][]byte `protobuf:"bytes,20,rep,name=patches,proto3" json:"patches,omitempty"`
 	// Put on the chart's metadata in the stored record: where each patch came from (seed 000).
 	ChartAnnotations map[string]string `protobuf:"bytes,21,rep,name=chart_annotations,json=chartAnnotations,proto3" json:"chart_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Kustomization    []byte            `protobuf:"bytes,22,opt,name=kustomization,proto3" json:"kustomization,omitempty"` // a whole kustomization (JSON), applied after the patches
+	Kustomization    []byte            `protobuf:"bytes,22,opt,name=kustomization,proto3" json:"kustomization,omitempty"`                // a whole kustomization (JSON), applied after the patches
+	StampSource      string            `protobuf:"bytes,23,opt,name=stamp_source,json=stampSource,proto3" json:"stamp_source,omitempty"` // put on the revision beside stamp_digest: what a moving reference came to
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -3157,6 +3158,13 @@ func (x *RunRequest) GetKustomization() []byte {
 		return x.Kustomization
 	}
 	return nil
+}
+
+func (x *RunRequest) GetStampSource() string {
+	if x != nil {
+		return x.StampSource
+	}
+	return ""
 }
 
 type RunEvent struct {
@@ -3757,7 +3765,8 @@ type Record struct {
 	Description    string `protobuf:"bytes,11,opt,name=description,proto3" json:"description,omitempty"`
 	DeployedUnixMs int64  `protobuf:"varint,12,opt,name=deployed_unix_ms,json=deployedUnixMs,proto3" json:"deployed_unix_ms,omitempty"`
 	AppVersion     string `protobuf:"bytes,13,opt,name=app_version,json=appVersion,proto3" json:"app_version,omitempty"`
-	Config         []byte `protobuf:"bytes,14,opt,name=config,proto3" json:"config,omitempty"` // History only, and only if asked for
+	Config         []byte `protobuf:"bytes,14,opt,name=config,proto3" json:"config,omitempty"`                              // History only, and only if asked for
+	StampSource    string `protobuf:"bytes,15,opt,name=stamp_source,json=stampSource,proto3" json:"stamp_source,omitempty"` // as stamp_digest
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -3888,6 +3897,13 @@ func (x *Record) GetConfig() []byte {
 		return x.Config
 	}
 	return nil
+}
+
+func (x *Record) GetStampSource() string {
+	if x != nil {
+		return x.StampSource
+	}
+	return ""
 }
 
 type ObserveBatch struct {
@@ -5783,7 +5799,7 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x05hooks\x18\x02 \x03(\tR\x05hooks\x12\x14\n" +
 	"\x05notes\x18\x03 \x01(\tR\x05notes\x12\x12\n" +
 	"\x04crds\x18\x04 \x03(\tR\x04crds\x127\n" +
-	"\tinventory\x18\x05 \x03(\v2\x19.pilothouse.engine.v1.RefR\tinventory\"\xaa\b\n" +
+	"\tinventory\x18\x05 \x03(\v2\x19.pilothouse.engine.v1.RefR\tinventory\"\xcd\b\n" +
 	"\n" +
 	"RunRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12?\n" +
@@ -5811,7 +5827,8 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\tpreflight\x18\x13 \x01(\bR\tpreflight\x12\x18\n" +
 	"\apatches\x18\x14 \x03(\fR\apatches\x12c\n" +
 	"\x11chart_annotations\x18\x15 \x03(\v26.pilothouse.engine.v1.RunRequest.ChartAnnotationsEntryR\x10chartAnnotations\x12$\n" +
-	"\rkustomization\x18\x16 \x01(\fR\rkustomization\x1a9\n" +
+	"\rkustomization\x18\x16 \x01(\fR\rkustomization\x12!\n" +
+	"\fstamp_source\x18\x17 \x01(\tR\vstampSource\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aC\n" +
@@ -5871,7 +5888,7 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"Expression\x12\x16\n" +
 	"\x06origin\x18\x01 \x01(\tR\x06origin\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"\x17\n" +
-	"\x15CheckExpressionsReply\"\xb5\x03\n" +
+	"\x15CheckExpressionsReply\"\xd8\x03\n" +
 	"\x06Record\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
@@ -5890,7 +5907,8 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x10deployed_unix_ms\x18\f \x01(\x03R\x0edeployedUnixMs\x12\x1f\n" +
 	"\vapp_version\x18\r \x01(\tR\n" +
 	"appVersion\x12\x16\n" +
-	"\x06config\x18\x0e \x01(\fR\x06config\"\xc7\x03\n" +
+	"\x06config\x18\x0e \x01(\fR\x06config\x12!\n" +
+	"\fstamp_source\x18\x0f \x01(\tR\vstampSource\"\xc7\x03\n" +
 	"\fObserveBatch\x12I\n" +
 	"\arecords\x18\x01 \x03(\v2/.pilothouse.engine.v1.ObserveBatch.RecordChangeR\arecords\x12>\n" +
 	"\aobjects\x18\x02 \x03(\v2$.pilothouse.engine.v1.ReleaseObjectsR\aobjects\x12\x14\n" +

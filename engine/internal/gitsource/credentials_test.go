@@ -61,7 +61,7 @@ func TestSSHCredentials(t *testing.T) {
 		parts  []string
 	}{
 		"wrong host key": {func(q *Request) {
-			q.Credentials.KnownHosts = []byte(knownhosts.Line([]string{server.address}, otherHost.PublicKey()))
+			q.Credentials.KnownHosts = []byte(knownhosts.Line([]string{server.Address}, otherHost.PublicKey()))
 		}, enginev1.Fault_CHART_INVALID, []string{"not the one in known_hosts", "SHA256:"}},
 		"unknown host": {func(q *Request) {
 			q.Credentials.KnownHosts = []byte(knownhosts.Line([]string{"example.com"}, otherHost.PublicKey()))
@@ -82,7 +82,7 @@ func TestSSHCredentials(t *testing.T) {
 	}
 	for given, part := range map[string]string{"": "has a passphrase", "wrong": "fit its passphrase", password: ""} {
 		locked := good
-		locked.Credentials.PrivateKey, locked.Credentials.Passphrase = lock(t, server.client), given
+		locked.Credentials.PrivateKey, locked.Credentials.Passphrase = lock(t, server.PrivateKey), given
 		_, err := fetch(t, locked)
 		if part == "" && err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func TestSSHCredentials(t *testing.T) {
 		}
 	}
 	hashed := good
-	hashed.Credentials.KnownHosts = []byte(knownhosts.HashHostname(knownhosts.Normalize(server.address)) + " " +
+	hashed.Credentials.KnownHosts = []byte(knownhosts.HashHostname(knownhosts.Normalize(server.Address)) + " " +
 		strings.SplitN(string(good.Credentials.KnownHosts), " ", 2)[1])
 	if _, err := fetch(t, hashed); err != nil {
 		t.Fatal(err)

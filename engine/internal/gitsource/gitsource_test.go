@@ -137,6 +137,35 @@ func TestTheSameFilesAreTheSameBytes(t *testing.T) {
 	}
 }
 
+// What attributes ask for is done by a checkout, and there is none: a pointer stays a pointer.
+func TestAttributesAreNotFollowed(t *testing.T) {
+	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+	r := newRepository(t)
+	r.chart("", "1.0.0")
+	r.write("files/large.bin", pointer)
+	r.write("files/text", "one\ntwo $Id$ $Format:%H$\n")
+	r.git("add", "-A")
+	r.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\nfiles/text eol=crlf ident export-subst\nvalues.yaml export-ignore\n")
+	r.commit("first")
+	for name, source := range sources(r) {
+		got, err := fetch(t, source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chart, err := loader.LoadArchive(bytes.NewReader(got.Chart))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		for _, file := range chart.Raw {
+			found[file.Name] = string(file.Data)
+		}
+		if found["files/large.bin"] != pointer || found["files/text"] != "one\ntwo $Id$ $Format:%H$\n" || found["values.yaml"] == "" {
+			t.Errorf("%s: %q", name, found)
+		}
+	}
+}
+
 func TestMissingReferences(t *testing.T) {
 	r := newRepository(t)
 	r.chart("", "1.0.0")

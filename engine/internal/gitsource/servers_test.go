@@ -2,12 +2,8 @@ package gitsource
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
 	"encoding/pem"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -15,12 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"golang.org/x/crypto/ssh"
-	"golang.org/x/crypto/ssh/knownhosts"
 
+	"github.com/pilothouse-dev/pilothouse/engine/internal/devgit"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/egress"
 )
 
@@ -134,108 +129,31 @@ func (r *repository) overHTTPS(server *httptest.Server) Request {
 }
 
 // sshServer runs the real `git upload-pack` for one user key.
-type sshServer struct {
-	address string
-	host    ssh.Signer
-	client  []byte // PEM
-}
+type sshServer struct{ *devgit.Server }
 
 func (r *repository) serveSSH() *sshServer {
 	r.t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	server, err := devgit.Serve(r.root)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	server := &sshServer{address: listener.Addr().String()}
-	server.host, _ = newKey(r.t)
-	allowed, private := newKey(r.t)
-	server.client = private
-	settings := &ssh.ServerConfig{PublicKeyCallback: func(at ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
-		if at.User() != "git" || string(key.Marshal()) != string(allowed.PublicKey().Marshal()) {
-			return nil, fmt.Errorf("not you")
-		}
-		return &ssh.Permissions{}, nil
-	}}
-	settings.AddHostKey(server.host)
-	var group sync.WaitGroup
-	r.t.Cleanup(func() { _ = listener.Close(); group.Wait() })
-	group.Go(func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			group.Go(func() { r.serveConnection(connection, settings) })
-		}
-	})
-	return server
-}
-
-func (r *repository) serveConnection(connection net.Conn, settings *ssh.ServerConfig) {
-	defer connection.Close()
-	_, channels, requests, err := ssh.NewServerConn(connection, settings)
-	if err != nil {
-		return
-	}
-	go ssh.DiscardRequests(requests)
-	for offered := range channels {
-		channel, asked, err := offered.Accept()
-		if err != nil {
-			return
-		}
-		go r.serveSession(channel, asked)
-	}
-}
-
-func (r *repository) serveSession(channel ssh.Channel, asked <-chan *ssh.Request) {
-	defer channel.Close()
-	for request := range asked {
-		if request.Type != "exec" {
-			_ = request.Reply(false, nil)
-			continue
-		}
-		_ = request.Reply(true, nil)
-		var line struct{ Command string }
-		_ = ssh.Unmarshal(request.Payload, &line)
-		path, ok := strings.CutPrefix(line.Command, "git-upload-pack ")
-		if !ok {
-			return
-		}
-		command := exec.Command("git", "upload-pack", filepath.Join(r.root, strings.Trim(path, "'")))
-		command.Env, command.Stdout, command.Stderr = environment(), channel, channel.Stderr()
-		in, err := command.StdinPipe()
-		if err != nil {
-			return
-		}
-		go func() { _, _ = io.Copy(in, channel); _ = in.Close() }()
-		_ = command.Run()
-		_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{0}))
-		return
-	}
+	r.t.Cleanup(server.Close)
+	return &sshServer{server}
 }
 
 func (s *sshServer) request() Request {
-	return Request{URL: "ssh://git@" + s.address + "/charts.git", Credentials: Credentials{
-		PrivateKey: s.client,
-		KnownHosts: []byte(knownhosts.Line([]string{s.address}, s.host.PublicKey())),
+	return Request{URL: "ssh://git@" + s.Address + "/charts.git", Credentials: Credentials{
+		PrivateKey: s.PrivateKey, KnownHosts: []byte(s.KnownHosts),
 	}}
 }
 
 func newKey(t *testing.T) (ssh.Signer, []byte) {
 	t.Helper()
-	_, key, err := ed25519.GenerateKey(rand.Reader)
+	signer, private, err := devgit.NewKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	block, err := ssh.MarshalPrivateKey(key, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := ssh.NewSignerFromKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signer, pem.EncodeToMemory(block)
+	return signer, private
 }
 
 func newFetcher(t *testing.T, limits Limits) *Fetcher {

@@ -25,7 +25,7 @@ func TestLiveLife(t *testing.T) {
 	l.asked()
 	stamp := strings.Repeat("a", 40)
 	first := l.good(&enginev1.RunRequest{
-		Action: enginev1.RunRequest_INSTALL, Name: "app", ChartDigest: digest, StampDigest: stamp, StampOwner: "me", MaxHistory: 3,
+		Action: enginev1.RunRequest_INSTALL, Name: "app", ChartDigest: digest, StampDigest: stamp, StampOwner: "me", MaxHistory: 3, StampSource: "x@c branch y",
 	})
 	asked := l.asked()
 	t.Logf("install: %d requests\n%s", len(asked), strings.Join(asked, "\n"))
@@ -33,7 +33,7 @@ func TestLiveLife(t *testing.T) {
 		t.Error("an install makes 1 list, 4 GET, 4 PATCH, 1 create and 1 update")
 	}
 	record := first.GetRecord()
-	if record.GetStatus() != "deployed" || record.GetRevision() != 1 || record.GetStampDigest() != stamp || record.GetStampOwner() != "me" ||
+	if record.GetStatus() != "deployed" || record.GetRevision() != 1 || record.GetStampDigest() != stamp || record.GetStampOwner() != "me" || record.GetStampSource() != "x@c branch y" ||
 		record.GetChartName() != "demo" || record.GetUid() == "" || len(first.GetInventory()) != 4 || first.GetNotes() != "hi app" {
 		t.Errorf("%v", first)
 	}
@@ -43,11 +43,11 @@ func TestLiveLife(t *testing.T) {
 	})
 	asked = l.asked()
 	t.Logf("upgrade: %d requests\n%s", len(asked), strings.Join(asked, "\n"))
-	if second.GetRecord().GetRevision() != 2 || second.GetRecord().GetStampDigest() != strings.Repeat("b", 40) {
+	if second.GetRecord().GetRevision() != 2 || second.GetRecord().GetStampDigest() != strings.Repeat("b", 40) || second.GetRecord().GetStampSource() != "" {
 		t.Errorf("%v", second)
 	}
 	history, err := History(context.Background(), l.cluster, &enginev1.HistoryRequest{Namespace: l.namespace, Name: "app", WithConfig: true})
-	if err != nil || len(history) != 2 || history[0].GetStatus() != "superseded" || history[0].GetStampDigest() != stamp || string(history[1].GetConfig()) != `{"message":"two"}` {
+	if err != nil || len(history) != 2 || history[0].GetStatus() != "superseded" || history[0].GetStampDigest() != stamp || history[0].GetStampSource() != "x@c branch y" || string(history[1].GetConfig()) != `{"message":"two"}` {
 		t.Errorf("a superseded record keeps its stamp: %v %v", history, err)
 	}
 	l.asked()

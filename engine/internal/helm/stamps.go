@@ -19,6 +19,7 @@ import (
 const (
 	digestAnnotation = "pilothouse.dev/digest"
 	ownerAnnotation  = "pilothouse.dev/owner"
+	sourceAnnotation = "pilothouse.dev/source"
 	ourAnnotations   = "pilothouse.dev/"
 )
 
@@ -74,6 +75,7 @@ func (s *stampingSecrets) stamp(secret *corev1.Secret) {
 		request := s.records.run.request
 		for annotation, value := range map[string]string{
 			digestAnnotation: request.GetStampDigest(), ownerAnnotation: request.GetStampOwner(),
+			sourceAnnotation: request.GetStampSource(),
 		} {
 			if value != "" {
 				secret.Annotations[annotation] = fmt.Sprintf("r%d-%s", revision, value)
@@ -126,12 +128,13 @@ func (r *record) proto(namespace, name string) *enginev1.Record {
 		Status:        r.meta.Labels["status"],
 		StampDigest:   stampOf(r.meta.Annotations, digestAnnotation, r.revision),
 		StampOwner:    stampOf(r.meta.Annotations, ownerAnnotation, r.revision),
+		StampSource:   stampOf(r.meta.Annotations, sourceAnnotation, r.revision),
 		CreatedUnixMs: milliseconds(r.meta.CreationTimestamp.Time),
 		Uid:           string(r.meta.UID),
 	}
 	if version, err := strconv.Atoi(r.meta.Labels["version"]); err == nil && version != r.revision {
 		// The label is what a watch sees: a stamp on a Secret whose name disagrees counts for nothing.
-		out.StampDigest, out.StampOwner = "", ""
+		out.StampDigest, out.StampOwner, out.StampSource = "", "", ""
 	}
 	rel := r.content
 	if rel == nil {

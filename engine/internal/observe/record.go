@@ -19,9 +19,10 @@ const (
 	recordSelector = "owner=helm"
 	recordPrefix   = "sh.helm.release.v1."
 
-	// DigestStamp and OwnerStamp are the annotations our own actions put on the record they make.
+	// DigestStamp, OwnerStamp and SourceStamp are the annotations our own actions put on the record they make.
 	DigestStamp = "pilothouse.dev/digest"
 	OwnerStamp  = "pilothouse.dev/owner"
+	SourceStamp = "pilothouse.dev/source"
 )
 
 // releaseKey names a Helm release in its cluster.
@@ -33,6 +34,7 @@ type record struct {
 	revision                 int
 	status                   string
 	stampDigest, stampOwner  string
+	stampSource              string
 	created                  int64
 	secret, uid, secretState string // of the Secret: its name, uid and resourceVersion
 }
@@ -67,6 +69,7 @@ func decodeRecord(head raw.Head, data []byte) (runtime.Object, error) {
 		status:      intern(labels["status"]),
 		stampDigest: stamp(secret.Metadata.Annotations[DigestStamp], revision),
 		stampOwner:  intern(stamp(secret.Metadata.Annotations[OwnerStamp], revision)),
+		stampSource: intern(stamp(secret.Metadata.Annotations[SourceStamp], revision)),
 		created:     secret.Metadata.CreationTimestamp.UnixMilli(),
 		secret:      head.Name,
 		uid:         head.UID,
@@ -107,7 +110,8 @@ func (r *record) same(other *record) bool {
 func (r *record) proto() *enginev1.Record {
 	return &enginev1.Record{
 		Namespace: r.release.namespace, Name: r.release.name, Revision: int32(r.revision), Status: r.status,
-		StampDigest: r.stampDigest, StampOwner: r.stampOwner, CreatedUnixMs: r.created, Uid: r.uid,
+		StampDigest: r.stampDigest, StampOwner: r.stampOwner, StampSource: r.stampSource,
+		CreatedUnixMs: r.created, Uid: r.uid,
 	}
 }
 

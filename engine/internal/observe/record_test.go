@@ -36,12 +36,12 @@ func TestDecodeRecord(t *testing.T) {
 	head := raw.Head{Namespace: "ns", Name: recordPrefix + "app.v3", UID: "u", ResourceVersion: "9"}
 	object, err := decodeRecord(head, []byte(`{"metadata":{"creationTimestamp":"2026-01-02T03:04:05Z",
 		"labels":{"name":"app","owner":"helm","status":"deployed","version":"3"},
-		"annotations":{"pilothouse.dev/digest":"r3-abc","pilothouse.dev/owner":"r2-me"}}}`))
+		"annotations":{"pilothouse.dev/digest":"r3-abc","pilothouse.dev/owner":"r2-me","pilothouse.dev/source":"r3-https://x@c y"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := record{
-		release: releaseKey{"ns", "app"}, revision: 3, status: "deployed", stampDigest: "abc",
+		release: releaseKey{"ns", "app"}, revision: 3, status: "deployed", stampDigest: "abc", stampSource: "https://x@c y",
 		created: 1767323045000, secret: recordPrefix + "app.v3", uid: "u", secretState: "9",
 	}
 	if got := *object.(*recordObject).record; got != want {

@@ -29,6 +29,9 @@ class DeployedChart(Wire, frozen=True):
     republished_digest: Annotated[
         str, described("The source has this digest under that version now; it is not deployed.")
     ] = ""
+    checked: Annotated[
+        str, described("A digest of the pin and the keys that it was checked with.")
+    ] = ""
 
 
 class DependencyState(ResourceState, frozen=True):

@@ -257,13 +257,8 @@ def _richer(record: Record, held: Record) -> Record:
     """Keep what only a decoded record tells: the watch speaks of the same revision by metadata."""
     if record.uid != held.uid or record.chart_name:
         return record
-    return Record(
-        revision=record.revision,
-        status=record.status,
-        digest=record.digest,
-        owner=record.owner,
-        created=record.created,
-        uid=record.uid,
+    return replace(
+        record,
         chart_name=held.chart_name,
         chart_version=held.chart_version,
         description=held.description if held.status == record.status else "",

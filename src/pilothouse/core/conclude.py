@@ -43,6 +43,7 @@ from pilothouse.core.redact import redact
 from pilothouse.core.retry import Attempts, backoff
 from pilothouse.core.state import State, StateName, classify
 from pilothouse.core.telling import DONE, FAILED_TO, describe, entry_of, superseded
+from pilothouse.core.trust import seal_of
 from pilothouse.core.versions import deployed_chart
 from pilothouse.faults import FaultKind
 
@@ -146,7 +147,9 @@ def conclude_action(
         )
         return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
     status = msgspec.structs.replace(
-        _as_deployed(status, ended.desired) if isinstance(plan, Install | Upgrade) else status,
+        _as_deployed(status, ended.desired, ended.desired.chart.digest)
+        if isinstance(plan, Install | Upgrade)
+        else status,
         retries=0,
         next_attempt=None,
         last_attempt=_finished(status.last_attempt, now, ""),
@@ -159,14 +162,14 @@ def conclude_action(
     return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
 
 
-def _as_deployed(status: ReleaseStatus, made_with: Desired) -> ReleaseStatus:
+def _as_deployed(status: ReleaseStatus, made_with: Desired, pin: str) -> ReleaseStatus:
     """Note what the newest revision was made with and its record does not tell."""
     return msgspec.structs.replace(
         status,
         patches_sha=made_with.patches_sha,
         at_provider=msgspec.structs.replace(
             status.at_provider,
-            digest=made_with.chart.digest,
+            digest=pin,
             ownership_taken=made_with.take_ownership,
         ),
     )
@@ -180,7 +183,13 @@ def _with_chart(status: ReleaseStatus, ended: Ended) -> ReleaseStatus:
     if outcome.record is None or not outcome.chart_digest:
         return status
     version = outcome.record.chart_version
-    chart = deployed_chart(ended.desired, version, outcome.chart_digest, outcome.republished)
+    chart = deployed_chart(
+        ended.desired,
+        version,
+        outcome.chart_digest,
+        outcome.republished,
+        seal_of(ended.desired.chart),
+    )
     return msgspec.structs.replace(status, chart=chart)
 
 
@@ -261,13 +270,14 @@ def conclude_quiet(
         return status
     if observed.record and observed.record.digest == desired.digest:
         # Also after the status was lost: the digest tells that all of this is deployed.
-        status = _as_deployed(status, desired)
+        asked = status.at_provider.digest or desired.chart.digest
+        status = _as_deployed(status, desired, asked)
     return msgspec.structs.replace(
         status,
         conditions=with_conditions(
             release,
             synced(release, now, true=True, reason="ReconcileSuccess", message=""),
-            _deployed_ready(release, desired, state, observed, now),
+            deployed_ready(release, desired, state, observed, now),
         ),
         observed_generation=release.metadata.generation,
         at_provider=_at_provider(status, observed.record, observed.decoded),
@@ -296,9 +306,10 @@ def paused(release: Release, now: datetime) -> ReleaseStatus:
     return msgspec.structs.replace(release.status, conditions=with_conditions(release, told))
 
 
-def _deployed_ready(
+def deployed_ready(
     release: Release, desired: Desired, state: State, observed: Observed, now: datetime
 ) -> Condition:
+    """Say whether what is deployed runs."""
     generation = release.metadata.generation
     if desired.by_objects and objects_of(observed) is None:
         held = find(release.status.conditions, READY)

@@ -26,6 +26,7 @@ from pilothouse.core.plan import (
 )
 from pilothouse.core.retry import Attempts
 from pilothouse.core.state import State, StateName
+from pilothouse.core.trust import next_check
 
 DELETION = "deletion"  # stands for a digest: failures to remove are counted apart
 
@@ -51,9 +52,12 @@ def decide(
         case StateName.PENDING:
             return _while_pending(desired, observed, state)
         case StateName.IN_SYNC | StateName.UNREADY | StateName.DRIFTED:
-            return _while_deployed(observed, state)
+            return _while_deployed(desired, observed, state, attempts, now)
         case StateName.UNMANAGED:
             return Inspect(record.revision if record else 0)
+        case StateName.OUT_OF_SYNC if observed.unchecked and _only_pinned(desired, record):
+            # It may be the pin of the very chart that is deployed.
+            return next_check(desired, attempts, now)
         case _ if not _allowed(desired, observed):
             return Stop("NotAllowed", f"{state.reason}, and managementPolicies do not allow more")
         case StateName.FAILED if desired.rollback_limit is not None and retried:
@@ -100,13 +104,22 @@ def _hands_off(desired: Desired, observed: Observed) -> Plan | None:
     return None
 
 
-def _while_deployed(observed: Observed, state: State) -> Plan:
+def _while_deployed(
+    desired: Desired, observed: Observed, state: State, attempts: Attempts, now: datetime
+) -> Plan:
     record = observed.record
     if record and _version_unknown(observed, record):
         return Inspect(record.revision)
     if state.name is StateName.DRIFTED and observed.drift:
         return Repair(observed.drift.correct, state.reason)
+    if observed.unchecked:
+        return next_check(desired, attempts, now)
     return Rest(state.reason)
+
+
+def _only_pinned(desired: Desired, record: Record | None) -> bool:
+    """Whether nothing but the chart's pin differs from what is deployed."""
+    return record is not None and record.digest in desired.alike
 
 
 def _version_unknown(observed: Observed, record: Record) -> bool:
@@ -129,7 +142,7 @@ def _go_back(observed: Observed, state: State) -> Plan:
     good = observed.good
     if good is None:
         return Uninstall(f"there is no good revision to go back to: {state.reason}")
-    return Rollback(good.revision, good.digest, state.reason)
+    return Rollback(good.revision, good.digest, state.reason, good.source)
 
 
 def _while_pending(desired: Desired, observed: Observed, state: State) -> Plan:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -143,6 +143,8 @@ class Desired:
     kustomization: str = field(default="", repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
     offer: Offer = Offer()
+    # What the digest is with the pins that the deployed chart may have been asked with; see core/trust.py.
+    alike: frozenset[str] = frozenset()
 
 
 def desired(
@@ -164,17 +166,22 @@ def desired(
     absent = release.metadata.deletion_timestamp is not None
     asked = _chart(release, sources, version)
     kustomization = spelled(wanted.kustomize) if wanted.kustomize else ""
-    return Desired(
-        release=ReleaseName(wanted.namespace, release.external_name),
-        chart=asked,
-        values=values,
-        digest=digest_of(
-            asked,
+
+    def digest(pin: str) -> str:
+        return digest_of(
+            replace(asked, digest=pin),
             values,
             flags=_flags(wanted),
             patches=sources.patches_sha,
             kustomization=kustomization,
-        ),
+        )
+
+    return Desired(
+        release=ReleaseName(wanted.namespace, release.external_name),
+        chart=asked,
+        values=values,
+        digest=digest(asked.digest),
+        alike=frozenset(digest(pin) for pin in _other_pins(release, asked)),
         generation=release.metadata.generation,
         absent=absent,
         paused=release.paused or not release.spec.management_policies,
@@ -195,6 +202,11 @@ def desired(
         kustomization=kustomization,
         secrets=sources.secrets,
     )
+
+
+def _other_pins(release: Release, asked: ChartAsk) -> set[str]:
+    made_with, package = release.status.at_provider.digest, release.status.chart.digest
+    return ({made_with, package, ""} if asked.digest else {made_with}) - {asked.digest}
 
 
 def _timeout(text: str, *, lenient: bool) -> timedelta:

@@ -5,9 +5,14 @@ A reference is spelled "branch main", "tag v1", "semver ~1.2" or "HEAD"; the eng
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pilothouse.api.chart import GitReference, GitSpec
 from pilothouse.api.release import Release
+from pilothouse.api.status import DeployedChart
+
+if TYPE_CHECKING:
+    from pilothouse.core.observed import Record
 
 DEFAULT_BRANCH = "HEAD"
 _SHORT = 12
@@ -23,6 +28,11 @@ class GitAsk:
     path: str = ""
     # What the reference came to, or what was asked for by itself.
     commit: str = ""
+
+    @property
+    def stamp(self) -> str:
+        """What is put on Helm's record: the status may be lost, and the reference moves on."""
+        return f"{source_of(self)}\t{self.reference}" if self.commit else ""
 
     def __str__(self) -> str:
         return f"{address(self.url)}@{short(self.commit) or self.reference}"
@@ -70,15 +80,23 @@ def commit_in(source: str) -> str:
     return noted.group(1) if noted else ""
 
 
-def held_commit(release: Release) -> str:
+def held_commit(release: Release, record: "Record") -> str:
     """Return the commit that is deployed, if it was found by the reference that is asked for now."""
-    spec, noted = release.spec.for_provider.chart.git, release.status.chart
+    spec, noted = release.spec.for_provider.chart.git, _noted(release.status.chart, record)
     commit = commit_in(noted.source)
     if spec is None or not commit:
         return ""
     asked = ask_of(spec, commit)
     same = source_of(asked) == noted.source and noted.range == asked.reference
     return commit if same else ""
+
+
+def _noted(told: DeployedChart, record: "Record") -> DeployedChart:
+    """Return what is known of the deployed chart: of a revision that failed, what stood before it."""
+    source, stamped, reference = record.source.partition("\t")
+    if stamped and (record.status == "deployed" or not told.source):
+        return DeployedChart(source=source, range=reference)
+    return told
 
 
 def called(query: str, tag: str, commit: str) -> str:

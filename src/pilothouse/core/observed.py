@@ -34,6 +34,8 @@ class Record:
     status: str
     digest: str = ""
     owner: str = ""
+    # The commit that a chart from git came to; see core/git.py.
+    source: str = ""
     created: datetime | None = None
     uid: str = ""
     chart_name: str = ""
@@ -208,6 +210,8 @@ class Observed:
     drift: "Drift | None" = None
     # Whether the status tells which chart version is deployed; a watch of records does not.
     version_told: bool = True
+    # What it is checked for has changed since it was; see core/trust.py.
+    unchecked: bool = False
 
     @property
     def decoded_record(self) -> Decoded | None:

@@ -31,11 +31,12 @@ class Uninstall:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """Go back to a revision that was good; it keeps the digest it was made from."""
+    """Go back to a revision that was good; it keeps the digest and the commit it was made from."""
 
     revision: int
     digest: str
     reason: str
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,13 @@ class Inspect:
     """Decode a revision that someone else made, to compare it."""
 
     revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Find and verify the chart that is deployed; nothing is deployed for it."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +113,7 @@ class LetGo:
 
 
 Action = Install | Upgrade | Rollback | Uninstall | Unlock
-Plan = Action | Repair | CreateNamespace | Inspect | Interrupt | Wait | Stop | Rest | LetGo
+Plan = Action | Repair | CreateNamespace | Inspect | Check | Interrupt | Wait | Stop | Rest | LetGo
 
 
 def name_of(plan: Plan) -> str:

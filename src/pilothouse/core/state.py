@@ -118,6 +118,9 @@ def _why(desired: Desired, record: Record, observed: Observed) -> str:
         decoded = observed.decoded_record
         known = _difference(desired, decoded, observed) if decoded else ""
         return known or f"revision {record.revision} was made from another spec"
+    if made_from.chart != desired.chart and str(made_from.chart) == str(desired.chart):
+        what = "digest" if made_from.chart.digest != desired.chart.digest else "source"
+        return f"{what} of chart {desired.chart} changed"
     if made_from.chart != desired.chart:
         return f"chart {made_from.chart} → {desired.chart}"
     if spelled(made_from.values) != spelled(desired.values):

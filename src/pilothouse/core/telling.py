@@ -27,6 +27,7 @@ FAILED_TO = {
     "Uninstall": "CannotDeleteExternalResource",
     "Unlock": "CannotUpdateExternalResource",
     "Rollback": "CannotRollBackExternalResource",
+    "Verify": "CannotVerifyExternalResource",
 }
 
 

@@ -6,6 +6,7 @@ from pilothouse.api.release import Release
 from pilothouse.core.conditions import READY, find
 from pilothouse.core.outcome import Fault
 from pilothouse.core.plan import (
+    Check,
     CreateNamespace,
     Install,
     LetGo,
@@ -88,6 +89,7 @@ _WOULD: dict[type, str] = {
     Repair: "would be repaired",
     Uninstall: "would be uninstalled",
     Unlock: "would be recovered",
+    Check: "would be checked",
 }
 
 

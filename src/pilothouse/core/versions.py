@@ -95,7 +95,7 @@ def held_version(release: Release, record: Record | None, decoded: Decoded | Non
     if record is None:
         return ""
     if release.spec.for_provider.chart.git:
-        return git.held_commit(release)
+        return git.held_commit(release, record)
     told = release.status.at_provider.version
     if decoded and decoded.revision == record.revision and not (record.digest and told):
         return decoded.chart_version
@@ -188,7 +188,9 @@ def kept_to_deployed(release: Release, wanted: Desired) -> Desired:
     return replace(wanted, chart=replace(wanted.chart, expected=digest)) if digest else wanted
 
 
-def deployed_chart(wanted: Desired, version: str, digest: str, republished: str) -> DeployedChart:
+def deployed_chart(
+    wanted: Desired, version: str, digest: str, republished: str, checked: str = ""
+) -> DeployedChart:
     """Return what is noted of the chart that an action deployed."""
     return DeployedChart(
         source=source_of(wanted.chart),
@@ -196,6 +198,7 @@ def deployed_chart(wanted: Desired, version: str, digest: str, republished: str)
         digest=digest,
         range=wanted.offer.range,
         republished_digest=republished,
+        checked=checked,
     )
 
 

@@ -155,6 +155,7 @@ def record(message: pb.Record) -> Record:
         status=message.status,
         digest=message.stamp_digest,
         owner=message.stamp_owner,
+        source=message.stamp_source,
         created=datetime.fromtimestamp(created / 1000, UTC) if created else None,
         uid=message.uid,
         chart_name=message.chart_name,
@@ -272,8 +273,9 @@ def run_request(order: Order) -> pb.RunRequest:
     match order.plan:
         case Unlock(revision=revision):
             request.revision = revision
-        case Rollback(revision=revision, digest=digest):
+        case Rollback(revision=revision, digest=digest, source=source):
             request.revision = revision
+            request.stamp_source = source
             # The revision keeps the digest of what it was made from, or a failed spec would look done.
             request.stamp_digest = digest
             request.force_conflicts = desired.force_conflicts
@@ -287,6 +289,7 @@ def run_request(order: Order) -> pb.RunRequest:
             request.patches.extend(desired.patches)
             request.chart_annotations.update(dict(desired.patch_annotations))
             request.kustomization = desired.kustomization.encode()
+            request.stamp_source = desired.chart.git.stamp if desired.chart.git else ""
         case Uninstall():
             pass
     return request

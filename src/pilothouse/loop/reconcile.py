@@ -28,6 +28,7 @@ from pilothouse.core.desired import Desired, duration, needs_version
 from pilothouse.core.observed import Observed
 from pilothouse.core.outcome import Conclusion, Ended, Fault
 from pilothouse.core.plan import (
+    Check,
     CreateNamespace,
     Inspect,
     Install,
@@ -47,11 +48,14 @@ from pilothouse.core.plan import (
 from pilothouse.core.redact import redact
 from pilothouse.core.state import State, StateName, classify
 from pilothouse.core.telling import left_behind
+from pilothouse.core.trust import noted
+from pilothouse.core.trust_report import still_ready
 from pilothouse.core.versions import news, report
 from pilothouse.errors import AlreadyExists, Conflict, EngineLost, Missing, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.calm import Calm
+from pilothouse.loop.checks import Checks
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.connection import gather
 from pilothouse.loop.departures import Departures, abandoned
@@ -92,6 +96,7 @@ class Reconciler:
         self._connections = connections
         self._departures = Departures(committer, clock, abandon_after)
         self._calm = Calm(queue, clock)
+        self._checks = Checks(surveyor, committer, queue, clock)
         self._let_go: dict[Key, str] = {}
 
     def forget(self, key: Key) -> None:
@@ -241,13 +246,17 @@ class Reconciler:
                 now = self._clock.now()
                 status = conclude_quiet(release, wanted, observed, state, plan, now)
                 if status.synced and isinstance(plan, Rest):
-                    status = report(status, wanted)
+                    status = noted(report(status, wanted), wanted, observed)
+                elif isinstance(plan, Wait):
+                    status = still_ready(release, wanted, observed, state, status, now)
                 status = self._dependencies.told(key, release, status, now)
                 if self._calm.holds(key, release.status, status):
                     return
                 await self._repairs.write(key, release, wanted, observed, status)
                 for notice in news(release.status, status):
                     await self._writer.tell(release, notice)
+            case Check():
+                await self._checks.run(key, release, wanted, target, observed, state)
             case Repair():
                 self._repairs.start(key, target, wanted, observed, plan)
             case CreateNamespace(name=name):

@@ -10,6 +10,7 @@ from pilothouse.core.attention import attention_to
 from pilothouse.core.desired import Defaults, Desired, ReleaseName, Sources, desired
 from pilothouse.core.observed import Decoded, Observed
 from pilothouse.core.policy import seniority
+from pilothouse.core.trust import Checked, settled, unchecked
 from pilothouse.core.versions import kept_to_deployed, must_look_inside
 from pilothouse.errors import PilothouseError
 from pilothouse.loop.actions import Actions
@@ -24,12 +25,13 @@ from pilothouse.ports import Instances, Releases, Target, Targets
 class Memory:
     """What one process remembers of a key between passes; losing it costs a look, never a mistake."""
 
-    __slots__ = ("connected", "decoded", "left_behind", "made_from", "namespace_missing")
+    __slots__ = ("checked", "connected", "decoded", "left_behind", "made_from", "namespace_missing")
 
     def __init__(self) -> None:
         self.decoded: Decoded | None = None
         self.made_from: Desired | None = None
         self.namespace_missing = False
+        self.checked: Checked | None = None
         # What the connection secret was last made of.
         self.connected: object = None
         # A Helm release that this one stood for before its name or namespace was changed.
@@ -96,7 +98,8 @@ class Surveyor:
         offer = await self._upgrades.settle(key, release, wanted, record, memory.decoded)
         if offer and offer.version:
             wanted = await self.wanted(key, release, offer.version)
-        return replace(wanted, offer=offer) if offer else wanted
+        wanted = replace(wanted, offer=offer) if offer else wanted
+        return settled(release, wanted, record, memory.checked)
 
     def deployed(self, key: Key) -> None:
         """An action has ended: another version may be deployed, which is another question."""
@@ -149,6 +152,7 @@ class Surveyor:
             holder=await self._holder(key, release, target),
             patches_sha=release.status.patches_sha,
             version_told=bool(release.status.at_provider.version),
+            unchecked=unchecked(release, wanted, record, memory.checked),
         )
 
     async def deployed_version(self, key: Key, wanted: Desired, target: Target) -> str:

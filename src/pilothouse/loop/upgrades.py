@@ -5,7 +5,7 @@ again when the shortest of its Releases' intervals has passed, and a different a
 """
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import structlog
@@ -114,7 +114,8 @@ class Upgrades:
             chart.git.url if chart.git else chart.repository,
             chart.plain_http,
             chart.insecure_skip_tls_verify,
-            chart.access,
+            # Who must have signed its charts is nothing that a repository is shown.
+            replace(chart.access, keyrings=(), public_keys=()),
         )
         if self._places.get(key) != place:
             self.forget(key)

@@ -10,7 +10,8 @@ from make import release
 
 from pilothouse.api.meta import Key
 from pilothouse.api.release import RECONCILE_REQUESTED, Release, UpgradeSpec
-from pilothouse.core.desired import desired
+from pilothouse.core.access import Access
+from pilothouse.core.desired import Sources, desired
 from pilothouse.dev import charts
 from pilothouse.engine.client import EngineClient
 from pilothouse.errors import PilothouseError
@@ -63,7 +64,9 @@ async def test_one_question_for_all(repository, upgrades) -> None:
 
     async def settle(number: int) -> str:
         wanted = follower(repository, number)
-        offer = await asked.settle(key(number), wanted, desired(wanted), None, None)
+        signers = Access(keyrings=(b"jane",) if number % 2 else ())
+        with_keys = desired(wanted, Sources(access=signers))
+        offer = await asked.settle(key(number), wanted, with_keys, None, None)
         assert offer is not None
         return offer.version
 

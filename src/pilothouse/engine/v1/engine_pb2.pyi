@@ -560,7 +560,7 @@ class RenderReply(_message.Message):
     def __init__(self, manifest: _Optional[str] = ..., hooks: _Optional[_Iterable[str]] = ..., notes: _Optional[str] = ..., crds: _Optional[_Iterable[str]] = ..., inventory: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ...) -> None: ...
 
 class RunRequest(_message.Message):
-    __slots__ = ("cluster", "action", "namespace", "name", "chart_digest", "values", "stamp_digest", "stamp_owner", "revision", "wait", "timeout_ms", "skip_crds", "max_history", "take_ownership", "force_conflicts", "description", "labels", "disable_hooks", "preflight", "patches", "chart_annotations", "kustomization")
+    __slots__ = ("cluster", "action", "namespace", "name", "chart_digest", "values", "stamp_digest", "stamp_owner", "revision", "wait", "timeout_ms", "skip_crds", "max_history", "take_ownership", "force_conflicts", "description", "labels", "disable_hooks", "preflight", "patches", "chart_annotations", "kustomization", "stamp_source")
     class Action(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         ACTION_UNSPECIFIED: _ClassVar[RunRequest.Action]
@@ -611,6 +611,7 @@ class RunRequest(_message.Message):
     PATCHES_FIELD_NUMBER: _ClassVar[int]
     CHART_ANNOTATIONS_FIELD_NUMBER: _ClassVar[int]
     KUSTOMIZATION_FIELD_NUMBER: _ClassVar[int]
+    STAMP_SOURCE_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     action: RunRequest.Action
     namespace: str
@@ -633,7 +634,8 @@ class RunRequest(_message.Message):
     patches: _containers.RepeatedScalarFieldContainer[bytes]
     chart_annotations: _containers.ScalarMap[str, str]
     kustomization: bytes
-    def __init__(self, cluster: _Optional[str] = ..., action: _Optional[_Union[RunRequest.Action, str]] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., chart_digest: _Optional[str] = ..., values: _Optional[bytes] = ..., stamp_digest: _Optional[str] = ..., stamp_owner: _Optional[str] = ..., revision: _Optional[int] = ..., wait: _Optional[bool] = ..., timeout_ms: _Optional[int] = ..., skip_crds: _Optional[bool] = ..., max_history: _Optional[int] = ..., take_ownership: _Optional[bool] = ..., force_conflicts: _Optional[bool] = ..., description: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., disable_hooks: _Optional[bool] = ..., preflight: _Optional[bool] = ..., patches: _Optional[_Iterable[bytes]] = ..., chart_annotations: _Optional[_Mapping[str, str]] = ..., kustomization: _Optional[bytes] = ...) -> None: ...
+    stamp_source: str
+    def __init__(self, cluster: _Optional[str] = ..., action: _Optional[_Union[RunRequest.Action, str]] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., chart_digest: _Optional[str] = ..., values: _Optional[bytes] = ..., stamp_digest: _Optional[str] = ..., stamp_owner: _Optional[str] = ..., revision: _Optional[int] = ..., wait: _Optional[bool] = ..., timeout_ms: _Optional[int] = ..., skip_crds: _Optional[bool] = ..., max_history: _Optional[int] = ..., take_ownership: _Optional[bool] = ..., force_conflicts: _Optional[bool] = ..., description: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., disable_hooks: _Optional[bool] = ..., preflight: _Optional[bool] = ..., patches: _Optional[_Iterable[bytes]] = ..., chart_annotations: _Optional[_Mapping[str, str]] = ..., kustomization: _Optional[bytes] = ..., stamp_source: _Optional[str] = ...) -> None: ...
 
 class RunEvent(_message.Message):
     __slots__ = ("progress", "outcome")
@@ -741,7 +743,7 @@ class CheckExpressionsReply(_message.Message):
     def __init__(self) -> None: ...
 
 class Record(_message.Message):
-    __slots__ = ("namespace", "name", "revision", "status", "stamp_digest", "stamp_owner", "created_unix_ms", "uid", "chart_name", "chart_version", "description", "deployed_unix_ms", "app_version", "config")
+    __slots__ = ("namespace", "name", "revision", "status", "stamp_digest", "stamp_owner", "created_unix_ms", "uid", "chart_name", "chart_version", "description", "deployed_unix_ms", "app_version", "config", "stamp_source")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
@@ -756,6 +758,7 @@ class Record(_message.Message):
     DEPLOYED_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
     APP_VERSION_FIELD_NUMBER: _ClassVar[int]
     CONFIG_FIELD_NUMBER: _ClassVar[int]
+    STAMP_SOURCE_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     name: str
     revision: int
@@ -770,7 +773,8 @@ class Record(_message.Message):
     deployed_unix_ms: int
     app_version: str
     config: bytes
-    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., revision: _Optional[int] = ..., status: _Optional[str] = ..., stamp_digest: _Optional[str] = ..., stamp_owner: _Optional[str] = ..., created_unix_ms: _Optional[int] = ..., uid: _Optional[str] = ..., chart_name: _Optional[str] = ..., chart_version: _Optional[str] = ..., description: _Optional[str] = ..., deployed_unix_ms: _Optional[int] = ..., app_version: _Optional[str] = ..., config: _Optional[bytes] = ...) -> None: ...
+    stamp_source: str
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., revision: _Optional[int] = ..., status: _Optional[str] = ..., stamp_digest: _Optional[str] = ..., stamp_owner: _Optional[str] = ..., created_unix_ms: _Optional[int] = ..., uid: _Optional[str] = ..., chart_name: _Optional[str] = ..., chart_version: _Optional[str] = ..., description: _Optional[str] = ..., deployed_unix_ms: _Optional[int] = ..., app_version: _Optional[str] = ..., config: _Optional[bytes] = ..., stamp_source: _Optional[str] = ...) -> None: ...
 
 class ObserveBatch(_message.Message):
     __slots__ = ("records", "objects", "reset", "records_synced", "fault", "recovered", "namespaces")
