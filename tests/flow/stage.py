@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,33 +41,6 @@ def eventually(look: Callable[[], T], *, within: float = PATIENCE, what: str = "
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {within:.0f} s: {what or look}: {answer!r}")
         time.sleep(LOOK_SECONDS)
-
-
-@contextmanager
-def followed(cluster: DevCluster, *what: str, shown: str) -> Iterator[list[tuple[float, str]]]:
-    """Watch one object; the list grows by (moment, what the jsonpath shows) with every change."""
-    command = [str(cluster.kubectl_path), "--kubeconfig", str(cluster.kubeconfig), "get", *what]
-    process = subprocess.Popen(
-        [*command, "--watch", "-o", f'jsonpath={shown}{{"\\n"}}'], stdout=subprocess.PIPE, text=True
-    )
-    seen: list[tuple[float, str]] = []
-
-    def read() -> None:
-        assert process.stdout
-        for line in process.stdout:
-            seen.append((time.monotonic(), line.strip()))  # noqa: PERF401 - seen as it grows
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    try:
-        eventually(lambda: seen, what="the first sight")
-        yield seen
-    finally:
-        process.terminate()
-        process.wait()
-        reader.join()
-        assert process.stdout
-        process.stdout.close()
 
 
 @dataclass
@@ -142,16 +114,16 @@ class Stage:
     applied: list[str] = field(default_factory=list)
 
     @cached_property
-    def _kube(self) -> Kube:
+    def kube(self) -> Kube:
         return Kube(self.hub.kubeconfig)
 
     def read(self, path: str) -> dict[str, Any]:
         """Read from the hub over plain HTTP: stories look all the time, and a kubectl costs a third of a second."""
         try:
-            found: dict[str, Any] = self._kube.request("GET", path)
+            found: dict[str, Any] = self.kube.request("GET", path)
             return found
         finally:
-            self._kube.close()
+            self.kube.close()
 
     def chart(self, name: str, templates: dict[str, str] | None = None, **files: str) -> str:
         """Make a chart of the given files and publish it as version 1.0.0."""
