@@ -13,6 +13,7 @@ from pilothouse.errors import Missing
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.dependencies import Dependencies
+from pilothouse.loop.helm_tests import HelmTests
 from pilothouse.loop.observing import Lookout
 from pilothouse.loop.passes import Passes
 from pilothouse.loop.queue import KeyedQueue
@@ -152,6 +153,10 @@ class Controller:
             )
             committer = Committer(self._writer, self._archive, self._queue, self._clock)
             upgrades = Upgrades(tasks, self._finder, self._queue)
+            testing = Actions(
+                tasks, self._settings.actions_at_once, self._settings.instance, self._queue.add
+            )
+            tests = HelmTests(testing, committer, self._writer, self._queue, self._clock)
             repairs = Repairs(tasks, self._queue, self._clock, self._writer, self._archive)
             surveyor = Surveyor(
                 releases=self._releases,
@@ -171,6 +176,7 @@ class Controller:
                 committer=committer,
                 actions=actions,
                 repairs=repairs,
+                tests=tests,
                 queue=self._queue,
                 clock=self._clock,
                 connections=self._connections,
@@ -191,6 +197,7 @@ class Controller:
             await passes.stop()
             upgrades.close()
             await repairs.drain(self._settings.grace.total_seconds())
+            await testing.drain(self._settings.grace.total_seconds())
             await actions.drain(self._settings.grace.total_seconds())
             self._queue.close()
 
