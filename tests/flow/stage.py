@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,9 +16,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
+from urllib.request import urlopen
 
 import yaml
 from kube import Kube
+from prometheus_client.parser import text_string_to_metric_families
 
 from pilothouse.dev.charts import Repository
 from pilothouse.dev.cluster import DevCluster
@@ -64,12 +67,24 @@ class ControllerProcess:
             *("--archive", str(self.directory / "archive.db")),
             # Clusters and charts of these stories are on ports of this one address.
             *("--egress-allow", "127.0.0.1:*"),
+            *("--metrics", "127.0.0.1:0"),
             *self.options,
         ]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ
             )
+
+    def metrics(self) -> dict[tuple[str, ...], float]:
+        """What Prometheus would read, by name and the values of its labels in the order of their names."""
+        address = re.findall(r"event=metrics address=(\S+)", self.log.read_text())[-1]
+        with urlopen(f"http://{address}/metrics", timeout=30) as answer:
+            text = answer.read().decode()
+        return {
+            (one.name, *(one.labels[label] for label in sorted(one.labels))): one.value
+            for family in text_string_to_metric_families(text)
+            for one in family.samples
+        }
 
     def engine_pid(self) -> int | None:
         """The engine is the controller's only child."""

@@ -177,6 +177,8 @@ def test_a_hand_edit_is_put_back_at_once(ground: Ground, helm4) -> None:
     eventually(
         lambda: len(ground.repairs("edited")) == TIMES, what="a line for each in the archive"
     )
+    metrics = ground.stage.controller.metrics()
+    assert metrics["pilothouse_drift_repairs_total", "succeeded"] >= TIMES
     reasons = {reason for reason, error in ground.repairs("edited") if not error}
     assert "/spec/replicas of Deployment edited was changed by kubectl-edit" in reasons
 

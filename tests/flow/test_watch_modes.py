@@ -50,6 +50,10 @@ def test_rights_in_one_namespace_are_enough(stage: Stage, hub, namespace) -> Non
         stage.release(name, "hello", namespace, config=f"narrow-{namespace}", beside=LEFT)
         release = stage.wait(name, "Ready")
         assert release["status"]["watchMode"] == "Namespace"
+    seen = stage.controller.metrics()
+    assert seen["pilothouse_watch_mode", f"narrow-{namespace}", "Namespace"] == 2
+    assert seen["pilothouse_actions_total", "Install", "succeeded"] >= 2
+    assert seen["pilothouse_releases", "Ready", "Available", "True"] >= 2
     hub.kubectl("delete", "cm", "first", "-n", namespace)
     release = stage.wait("first", "Ready=False", seconds=10)
     assert "ConfigMap first is NotFound" in conditions(release)["Ready"]["message"]
