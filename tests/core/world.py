@@ -68,6 +68,7 @@ PLACES = st.tuples(st.integers(0, 1), st.sampled_from(["/spec/replicas", "/data/
 HAND_EDITS = st.one_of(
     st.tuples(st.just("edited by hand"), PLACES),
     st.tuples(st.just("deleted by hand"), st.integers(0, 1)),
+    st.tuples(st.just("fought over"), st.tuples(PLACES, st.integers(2, 7))),
 )
 EVERYTHING = st.one_of(EVENTS, HAND_EDITS)
 EDITOR = "kubectl-edit"
@@ -306,6 +307,12 @@ class World:
                 paths = self.drifted.get(thing(number), frozenset())
                 if GONE not in paths:
                     self.differs(thing(number), paths | {path})
+            case "fought over":
+                place, times = detail
+                for _ in range(times):
+                    self.happen("edited by hand", place)
+                    self.step()  # compares
+                    self.step()  # puts back
             case "deleted by hand" if self.storage:
                 self.differs(thing(detail), frozenset({GONE}))
             case "sleep":
