@@ -193,6 +193,19 @@ spec.drift.ignore[].target.version string
 spec.drift.ignore[].target.kind string
 spec.drift.ignore[].target.name string
 spec.drift.ignore[].target.namespace string
+status.test object
+status.test.requestedAt string
+status.test.phase string
+status.test.revision integer
+status.test.started string format date-time
+status.test.finished string format date-time
+status.test.message string
+status.test.results array
+status.test.results[] object
+status.test.results[].name string
+status.test.results[].phase string
+status.test.results[].started string format date-time
+status.test.results[].finished string format date-time
 status.drift array
 status.drift[] object
 status.drift[].apiVersion string

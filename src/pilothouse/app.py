@@ -1,6 +1,7 @@
 """The composition root: opens the doors, hands each its ports, closes in reverse."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,8 @@ from pilothouse.engine.process import EngineProcess, locate
 from pilothouse.errors import PilothouseError
 from pilothouse.history.archive import SqliteArchive
 from pilothouse.loop.controller import Controller
+from pilothouse.metrics.counts import Counts, Snapshot, by_condition
+from pilothouse.metrics.endpoint import serving
 from pilothouse.ports import Credentials, LoopSettings, Reference, Say
 from pilothouse.settings import ControllerSettings, cache_dir
 
@@ -67,7 +70,11 @@ async def run_controller(settings: ControllerSettings, stop: asyncio.Event, say:
             say(f"changing nothing: {hands_off}")
         else:
             await crds.install(engine, at, take_over=settings.take_over)
-        await Composition(settings, engine, at, archive, say, hands_off).run(stop)
+        composition = Composition(settings, engine, at, archive, say, hands_off)
+        async with AsyncExitStack() as doors:
+            if settings.metrics:
+                await doors.enter_async_context(serving(settings.metrics, composition.measure))
+            await composition.run(stop)
 
 
 async def _why_hands_off(
@@ -91,6 +98,7 @@ class Composition:
         hands_off: str,
     ) -> None:
         self._engine, self._at = engine, at
+        self._counts = Counts()
         self._hands_off = hands_off
         objects = Objects(engine, at)
         instance = new_instance()
@@ -123,6 +131,7 @@ class Composition:
             archive=archive,
             clock=SystemClock(),
             say=say,
+            meter=self._counts,
             settings=LoopSettings(
                 instance=instance,
                 namespace=settings.namespace,
@@ -138,6 +147,17 @@ class Composition:
         self._others = OtherWriters(engine, at, self._another_writes)
         self._take_over = settings.take_over
         self._writing: list[asyncio.Task[None]] = []
+
+    def measure(self) -> Snapshot:
+        """Gather what there is to read for those who measure."""
+        found = (self._releases.get(key) for key in self._releases)
+        return Snapshot(
+            actions=self._counts.actions.copy(),
+            repairs=self._counts.repairs.copy(),
+            releases=by_condition(one for one in found if one),
+            watched=self._fleet.watched(),
+            queued=self._controller.queued(),
+        )
 
     async def run(self, stop: asyncio.Event) -> None:
         """Open every door, work until `stop`, close them."""

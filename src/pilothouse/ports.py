@@ -455,6 +455,18 @@ class Archive(Protocol):
         ...
 
 
+class Meter(Protocol):
+    """Counts what the loop does, for those who measure."""
+
+    def acted(self, action: str, fault: str) -> None:
+        """An action has ended; `fault` is its kind, empty when there was none."""
+        ...
+
+    def repaired(self, objects: int, failed: int) -> None:
+        """That many objects were to be put back, and that many of them could not."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class LoopSettings:
     """How the loop is dimensioned."""

@@ -62,6 +62,8 @@ class ControllerSettings:
     # Helm getter plugins, and the URL schemes they may be used for.
     getter_plugins: Path | None = None
     getter_plugin_schemes: tuple[str, ...] = ()
+    # Where Prometheus may read; None: nowhere.
+    metrics: tuple[str, int] | None = None
 
     def engine_flags(self) -> tuple[str, ...]:
         """Return what the engine is told about these settings."""

@@ -3,11 +3,11 @@
 import base64
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,9 +16,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
+from urllib.request import urlopen
 
 import yaml
 from kube import Kube
+from prometheus_client.parser import text_string_to_metric_families
 
 from pilothouse.dev.charts import Repository
 from pilothouse.dev.cluster import DevCluster
@@ -44,33 +46,6 @@ def eventually(look: Callable[[], T], *, within: float = PATIENCE, what: str = "
         time.sleep(LOOK_SECONDS)
 
 
-@contextmanager
-def followed(cluster: DevCluster, *what: str, shown: str) -> Iterator[list[tuple[float, str]]]:
-    """Watch one object; the list grows by (moment, what the jsonpath shows) with every change."""
-    command = [str(cluster.kubectl_path), "--kubeconfig", str(cluster.kubeconfig), "get", *what]
-    process = subprocess.Popen(
-        [*command, "--watch", "-o", f'jsonpath={shown}{{"\\n"}}'], stdout=subprocess.PIPE, text=True
-    )
-    seen: list[tuple[float, str]] = []
-
-    def read() -> None:
-        assert process.stdout
-        for line in process.stdout:
-            seen.append((time.monotonic(), line.strip()))  # noqa: PERF401 - seen as it grows
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    try:
-        eventually(lambda: seen, what="the first sight")
-        yield seen
-    finally:
-        process.terminate()
-        process.wait()
-        reader.join()
-        assert process.stdout
-        process.stdout.close()
-
-
 @dataclass
 class ControllerProcess:
     """`pilothouse controller` as an operator runs it."""
@@ -92,12 +67,24 @@ class ControllerProcess:
             *("--archive", str(self.directory / "archive.db")),
             # Clusters and charts of these stories are on ports of this one address.
             *("--egress-allow", "127.0.0.1:*"),
+            *("--metrics", "127.0.0.1:0"),
             *self.options,
         ]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ
             )
+
+    def metrics(self) -> dict[tuple[str, ...], float]:
+        """What Prometheus would read, by name and the values of its labels in the order of their names."""
+        address = re.findall(r"event=metrics address=(\S+)", self.log.read_text())[-1]
+        with urlopen(f"http://{address}/metrics", timeout=30) as answer:
+            text = answer.read().decode()
+        return {
+            (one.name, *(one.labels[label] for label in sorted(one.labels))): one.value
+            for family in text_string_to_metric_families(text)
+            for one in family.samples
+        }
 
     def engine_pid(self) -> int | None:
         """The engine is the controller's only child."""
@@ -142,16 +129,16 @@ class Stage:
     applied: list[str] = field(default_factory=list)
 
     @cached_property
-    def _kube(self) -> Kube:
+    def kube(self) -> Kube:
         return Kube(self.hub.kubeconfig)
 
     def read(self, path: str) -> dict[str, Any]:
         """Read from the hub over plain HTTP: stories look all the time, and a kubectl costs a third of a second."""
         try:
-            found: dict[str, Any] = self._kube.request("GET", path)
+            found: dict[str, Any] = self.kube.request("GET", path)
             return found
         finally:
-            self._kube.close()
+            self.kube.close()
 
     def chart(self, name: str, templates: dict[str, str] | None = None, **files: str) -> str:
         """Make a chart of the given files and publish it as version 1.0.0."""

@@ -1,4 +1,4 @@
-"""What a failed hook said outlives it."""
+"""What a failed hook said outlives it; tests are hooks too."""
 
 import json
 import sqlite3
@@ -7,10 +7,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
-from stage import Stage
+from stage import Stage, conditions, eventually
 
 JOB = """\
 apiVersion: batch/v1
@@ -29,6 +29,32 @@ spec:
       restartPolicy: Never
       nodeSelector: {kubernetes.io/hostname: {{ .Values.node }}}
       containers: [{name: main, image: registry.example/none}]
+"""
+PLAIN = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}
+data:
+  pod: {{ .Values.pod | quote }}
+"""
+TESTS = """\
+{{- range $number, $name := list "one" "two" "three" }}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: {{ $.Release.Name }}-{{ $name }}
+  annotations:
+    helm.sh/hook: test
+    helm.sh/hook-weight: "{{ $number }}"
+    helm.sh/hook-delete-policy: before-hook-creation,hook-failed
+    dev.pilothouse.dev/pod: "{{ if eq $number 1 }}{{ $.Values.pod }}{{ end }}"
+spec:
+  restartPolicy: Never
+  nodeSelector: {kubernetes.io/hostname: {{ $.Values.node }}}
+  containers: [{name: main, image: registry.example/none}]
+{{- end }}
 """
 SECRET = "correct-horse-battery"  # noqa: S105 - it is to be hidden
 
@@ -109,3 +135,60 @@ def test_the_end_of_a_hooks_log_outlives_the_hook(stage: Stage, hub, namespace, 
     assert kept.startswith("Job migrator:\nstep 12\n"), "twenty lines are kept"
     assert kept.endswith("no such table")
     assert SECRET not in kept
+
+
+def test_a_charts_tests_run_when_asked_for(stage: Stage, hub, namespace, node) -> None:
+    hub.kubectl(
+        *("create", "secret", "generic", "password", "-n", namespace),
+        f"--from-literal=values.yaml=password: {SECRET}",
+    )
+    stage.chart("examined", {"cm.yaml": PLAIN, "tests.yaml": TESTS})
+    secret = {"name": "password", "namespace": namespace, "key": "values.yaml"}
+
+    def ask(pod: str, when: str) -> None:
+        stage.release(
+            *("pupil", "examined", namespace, {"node": node, "pod": pod}),
+            annotations={"pilothouse.dev/test-requested-at": when},
+            valuesFrom=[{"secretKeyRef": secret}],
+            waitTimeout="60s",
+        )
+
+    def told(when: str, phase: str) -> dict[str, Any]:
+        def look() -> dict[str, Any]:
+            test = stage.get("pupil").get("status", {}).get("test", {})
+            return test if (test.get("requestedAt"), test.get("phase")) == (when, phase) else {}
+
+        return eventually(look, what=f"{phase} for {when}: {stage.get('pupil').get('status')}")
+
+    ask("failed", "first")
+    test = told("first", "Failed")
+    assert test["revision"] == 1
+    assert test["message"].endswith("its log ends: step 29 ⏎ logging in with *** ⏎ no such table")
+    assert [(one["name"], one["phase"]) for one in test["results"]] == [
+        ("Pod pupil-one", "Succeeded"),
+        ("Pod pupil-two", "Failed"),
+        ("Pod pupil-three", "NotRun"),
+    ]
+    said = conditions(stage.get("pupil"))
+    assert (said["Ready"]["status"], said["Synced"]["status"]) == ("True", "True")
+    # Tests that never end are ended by a newer spec, and begin anew when that is deployed.
+    ask("running", "second")
+    told("second", "Running")
+    ask("", "second")
+    test = told("second", "Succeeded")
+    assert (test["revision"], test["message"]) == (3, "3 tests passed")
+    # One result for each request, however often the release is looked at.
+    hub.kubectl("annotate", "release", "pupil", "crossplane.io/reconcile-requested-at=now")
+    eventually(lambda: stage.get("pupil")["status"].get("lastHandledReconcileAt") == "now")
+    found = eventually(
+        lambda: [
+            one["reason"] for one in stage.events("pupil") if one["reason"].startswith("Tests")
+        ]
+    )
+    assert sorted(found) == ["TestsFailed", "TestsSucceeded"]
+    with closing(sqlite3.connect(stage.controller.directory / "archive.db")) as archive:
+        query = "SELECT logs FROM entry WHERE helm_release = ? AND action = 'RunTests'"
+        logs = [row[0] for row in archive.execute(query, (f"{namespace}/pupil",))]
+    assert len(logs) == 2
+    assert logs[0].startswith("Pod pupil-two:\nstep 12\n")
+    assert SECRET not in logs[0]

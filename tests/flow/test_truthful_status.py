@@ -1,16 +1,14 @@
 """The status says how every object is, and says it at once."""
 
 import json
-import time
-from collections.abc import Callable
+from typing import Any
 
 import pytest
-from stage import Stage, conditions, eventually, followed
+from moments import TIMES, assert_prompt, watched
+from stage import RELEASES, Stage, conditions, eventually
 
-TRIES = 10
 # What is broken here by hand is to stay broken.
 LEFT = {"drift": {"mode": "Ignore"}}
-BAR_SECONDS = 1.0
 DEPLOYMENT = """\
 apiVersion: apps/v1
 kind: Deployment
@@ -25,12 +23,10 @@ spec:
     spec:
       containers: [{name: main, image: registry.example/none}]
 """
-AWAY = '{"spec":{"template":{"spec":{"nodeSelector":{"no":"such-node"}}}}}'
-ROLLOUT = (
-    "{.metadata.generation} {.status.observedGeneration} {.spec.replicas} {.status.replicas} "
-    "{.status.updatedReplicas} {.status.availableReplicas} {.status.readyReplicas}"
-)
-BACK = '{"spec":{"template":{"spec":{"nodeSelector":null}}}}'
+# No node is like this, so the new pod cannot run.
+AWAY = {"spec": {"template": {"spec": {"nodeSelector": {"no": "such-node"}}}}}
+BACK = {"spec": {"template": {"spec": {"nodeSelector": None}}}}
+COUNTS = ("replicas", "updatedReplicas", "availableReplicas", "readyReplicas")
 
 
 def test_every_object_is_listed_and_the_worst_comes_first(stage: Stage, hub, namespace) -> None:
@@ -53,35 +49,31 @@ def test_every_object_is_listed_and_the_worst_comes_first(stage: Stage, hub, nam
 def test_ready_falls_and_returns_within_a_second(stage: Stage, hub, namespace) -> None:
     stage.release("beat", "hello", namespace, beside=LEFT)
     stage.wait("beat", "Ready")
-    where = ("deployment", "beat", "-n", namespace)
-    ready = "{.status.conditions[?(@.type=='Ready')].status}"
-    falls, returns = [], []
+    falls: list[float] = []
+    returns: list[float] = []
     with (
-        followed(hub, *where, shown=ROLLOUT) as rollout,
-        followed(hub, "release", "beat", shown=ready) as release,
+        watched(stage.kube, f"/apis/apps/v1/namespaces/{namespace}/deployments") as runs,
+        watched(stage.kube, RELEASES) as releases,
     ):
-        for patch, ends, took in ((AWAY, "False", falls), (BACK, "True", returns)) * TRIES:
-            begin = time.monotonic()
-            hub.kubectl("patch", *where, "--type=merge", "-p", patch)
-            told = eventually(lambda: first(release, begin, lambda said: said == ends))  # noqa: B023
-            done = ends == "True"
-            seen = eventually(lambda: first(rollout, begin, lambda said: rolled_out(said) == done))  # noqa: B023
-            took.append(told - seen)
-    # One of ten may be unlucky: that is what the 95th percentile of ten is about.
-    assert sorted(falls)[-2] <= BAR_SECONDS, falls
-    assert sorted(returns)[-2] <= BAR_SECONDS, returns
+        for patch, good, took in ((AWAY, False, falls), (BACK, True, returns)) * TIMES:
+            runs.patch("beat", patch)
+            so = runs.first("beat", lambda one, good=good: rolled_out(one) == good, what="rollout")
+            told = releases.first(
+                "beat", lambda one, good=good: says_ready(one) == good, what="told"
+            )
+            took.append(told.moment - so.moment)
+    assert_prompt("Deployment unavailable to Ready=False", falls)
+    assert_prompt("Deployment available to Ready=True", returns)
 
 
-def first(
-    seen: list[tuple[float, str]], since: float, wanted: Callable[[str], bool]
-) -> float | None:
-    return next((moment for moment, said in seen if moment > since and wanted(said)), None)
+def rolled_out(deployment: dict[str, Any]) -> bool:
+    status = deployment.get("status", {})
+    observed = status.get("observedGeneration") == deployment["metadata"]["generation"]
+    return observed and {status.get(one) for one in COUNTS} == {deployment["spec"]["replicas"]}
 
 
-def rolled_out(said: str) -> bool:
-    """Whether the numbers of ROLLOUT are those of a Deployment that is as it should be."""
-    generation, observed, wanted, *counts = (said + " ").split(" ")[:7]
-    return generation == observed and set(counts) == {wanted}
+def says_ready(release: dict[str, Any]) -> bool:
+    return conditions(release).get("Ready", {}).get("status") == "True"
 
 
 def test_the_failing_pod_tells_why(stage: Stage, hub, namespace) -> None:

@@ -1,5 +1,6 @@
 """Credentials that allow little are enough: Pilothouse looks as closely as it may."""
 
+import itertools
 import json
 
 import yaml
@@ -34,6 +35,13 @@ def account(hub, namespace: str, name: str, verbs: tuple[str, ...]) -> bytes:
     return yaml.safe_dump(config).encode()
 
 
+def grant_everywhere(hub, namespace: str, name: str) -> None:
+    hub.kubectl(
+        *("create", "clusterrolebinding", f"{name}-{namespace}", "--clusterrole=cluster-admin"),
+        f"--serviceaccount={namespace}:{name}",
+    )
+
+
 def mode(stage: Stage, name: str) -> str:
     return str(stage.get(name)["status"].get("watchMode"))
 
@@ -50,10 +58,30 @@ def test_rights_in_one_namespace_are_enough(stage: Stage, hub, namespace) -> Non
         stage.release(name, "hello", namespace, config=f"narrow-{namespace}", beside=LEFT)
         release = stage.wait(name, "Ready")
         assert release["status"]["watchMode"] == "Namespace"
+    seen = stage.controller.metrics()
+    assert seen["pilothouse_watch_mode", f"narrow-{namespace}", "Namespace"] == 2
+    assert seen["pilothouse_actions_total", "Install", "succeeded"] >= 2
+    assert seen["pilothouse_releases", "Ready", "Available", "True"] >= 2
     hub.kubectl("delete", "cm", "first", "-n", namespace)
     release = stage.wait("first", "Ready=False", seconds=10)
     assert "ConfigMap first is NotFound" in conditions(release)["Ready"]["message"]
     stage.delete("first")
+    # Rights that are granted later are noticed after the next action.
+    grant_everywhere(hub, namespace, "narrow")
+    turns = itertools.count(1)
+
+    def widened() -> bool:
+        change = {"spec": {"forProvider": {"values": {"turn": next(turns)}}}}
+        before = stage.get("second")["status"]["atProvider"]["revision"]
+        hub.kubectl("patch", "release", "second", "--type=merge", "-p", json.dumps(change))
+        eventually(lambda: stage.get("second")["status"]["atProvider"]["revision"] > before)
+        stage.wait("second", "Ready")
+        return mode(stage, "second") == "Cluster"
+
+    eventually(widened, what="the closer look")
+    hub.kubectl("delete", "cm", "second", "-n", namespace)
+    stage.wait("second", "Ready=False", seconds=10)
+    hub.kubectl("delete", "clusterrolebinding", f"narrow-{namespace}")
     stage.delete("second")
 
 

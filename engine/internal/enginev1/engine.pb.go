@@ -296,6 +296,8 @@ const (
 	// Clears a pending record whose owner is gone: a first install's record is deleted, any other becomes
 	// failed. Touches nothing but the record, and only the given revision.
 	RunRequest_UNLOCK RunRequest_Action = 5
+	// Runs the chart's tests, as `helm test` does, if the given revision is the deployed one. Makes no revision.
+	RunRequest_TEST RunRequest_Action = 6
 )
 
 // Enum value maps for RunRequest_Action.
@@ -307,6 +309,7 @@ var (
 		3: "ROLLBACK",
 		4: "UNINSTALL",
 		5: "UNLOCK",
+		6: "TEST",
 	}
 	RunRequest_Action_value = map[string]int32{
 		"ACTION_UNSPECIFIED": 0,
@@ -315,6 +318,7 @@ var (
 		"ROLLBACK":           3,
 		"UNINSTALL":          4,
 		"UNLOCK":             5,
+		"TEST":               6,
 	}
 )
 
@@ -449,7 +453,7 @@ func (x ObjectState_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ObjectState_State.Descriptor instead.
 func (ObjectState_State) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{47, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{48, 0}
 }
 
 type Fault struct {
@@ -2954,7 +2958,7 @@ type RunRequest struct {
 	Values         []byte                 `protobuf:"bytes,6,opt,name=values,proto3" json:"values,omitempty"`                              // JSON object
 	StampDigest    string                 `protobuf:"bytes,7,opt,name=stamp_digest,json=stampDigest,proto3" json:"stamp_digest,omitempty"` // 40 hex: what was asked, put on the revision this action makes
 	StampOwner     string                 `protobuf:"bytes,8,opt,name=stamp_owner,json=stampOwner,proto3" json:"stamp_owner,omitempty"`    // this controller instance
-	Revision       int32                  `protobuf:"varint,9,opt,name=revision,proto3" json:"revision,omitempty"`                         // ROLLBACK: to which; UNLOCK: which
+	Revision       int32                  `protobuf:"varint,9,opt,name=revision,proto3" json:"revision,omitempty"`                         // ROLLBACK: to which; UNLOCK, TEST: which
 	Wait           bool                   `protobuf:"varint,10,opt,name=wait,proto3" json:"wait,omitempty"`
 	TimeoutMs      int64                  `protobuf:"varint,11,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	SkipCrds       bool                   `protobuf:"varint,12,opt,name=skip_crds,json=skipCrds,proto3" json:"skip_crds,omitempty"`       // do not even create absent CRDs
@@ -3308,7 +3312,8 @@ type Outcome struct {
 	Fault         *Fault                 `protobuf:"bytes,2,opt,name=fault,proto3" json:"fault,omitempty"`   // absent when the action succeeded
 	Inventory     []*Ref                 `protobuf:"bytes,3,rep,name=inventory,proto3" json:"inventory,omitempty"`
 	Notes         string                 `protobuf:"bytes,4,opt,name=notes,proto3" json:"notes,omitempty"`
-	Logs          []*HookLog             `protobuf:"bytes,5,rep,name=logs,proto3" json:"logs,omitempty"` // of hooks that failed, read before their delete policy removes them
+	Logs          []*HookLog             `protobuf:"bytes,5,rep,name=logs,proto3" json:"logs,omitempty"`   // of hooks that failed, read before their delete policy removes them
+	Tests         []*TestResult          `protobuf:"bytes,6,rep,name=tests,proto3" json:"tests,omitempty"` // TEST: what each came to, in the order they run
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3378,6 +3383,82 @@ func (x *Outcome) GetLogs() []*HookLog {
 	return nil
 }
 
+func (x *Outcome) GetTests() []*TestResult {
+	if x != nil {
+		return x.Tests
+	}
+	return nil
+}
+
+// TestResult is what one test of a chart came to.
+type TestResult struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Hook           string                 `protobuf:"bytes,1,opt,name=hook,proto3" json:"hook,omitempty"`   // "Pod smoke"
+	Phase          string                 `protobuf:"bytes,2,opt,name=phase,proto3" json:"phase,omitempty"` // as Helm says: Succeeded, Failed, Unknown; empty when it was not run this time
+	StartedUnixMs  int64                  `protobuf:"varint,3,opt,name=started_unix_ms,json=startedUnixMs,proto3" json:"started_unix_ms,omitempty"`
+	FinishedUnixMs int64                  `protobuf:"varint,4,opt,name=finished_unix_ms,json=finishedUnixMs,proto3" json:"finished_unix_ms,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *TestResult) Reset() {
+	*x = TestResult{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestResult) ProtoMessage() {}
+
+func (x *TestResult) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
+func (*TestResult) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *TestResult) GetHook() string {
+	if x != nil {
+		return x.Hook
+	}
+	return ""
+}
+
+func (x *TestResult) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *TestResult) GetStartedUnixMs() int64 {
+	if x != nil {
+		return x.StartedUnixMs
+	}
+	return 0
+}
+
+func (x *TestResult) GetFinishedUnixMs() int64 {
+	if x != nil {
+		return x.FinishedUnixMs
+	}
+	return 0
+}
+
 // HookLog is the end of what a hook said.
 type HookLog struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3390,7 +3471,7 @@ type HookLog struct {
 
 func (x *HookLog) Reset() {
 	*x = HookLog{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3402,7 +3483,7 @@ func (x *HookLog) String() string {
 func (*HookLog) ProtoMessage() {}
 
 func (x *HookLog) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3415,7 +3496,7 @@ func (x *HookLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookLog.ProtoReflect.Descriptor instead.
 func (*HookLog) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *HookLog) GetHook() string {
@@ -3451,7 +3532,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3463,7 +3544,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3476,7 +3557,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ObserveRequest) GetCluster() string {
@@ -3513,7 +3594,7 @@ type Attention struct {
 
 func (x *Attention) Reset() {
 	*x = Attention{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3525,7 +3606,7 @@ func (x *Attention) String() string {
 func (*Attention) ProtoMessage() {}
 
 func (x *Attention) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3538,7 +3619,7 @@ func (x *Attention) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attention.ProtoReflect.Descriptor instead.
 func (*Attention) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Attention) GetNamespace() string {
@@ -3604,7 +3685,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3616,7 +3697,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3629,7 +3710,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *HealthCheck) GetOrigin() string {
@@ -3677,7 +3758,7 @@ type CheckExpressionsRequest struct {
 
 func (x *CheckExpressionsRequest) Reset() {
 	*x = CheckExpressionsRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3689,7 +3770,7 @@ func (x *CheckExpressionsRequest) String() string {
 func (*CheckExpressionsRequest) ProtoMessage() {}
 
 func (x *CheckExpressionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3702,7 +3783,7 @@ func (x *CheckExpressionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckExpressionsRequest.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CheckExpressionsRequest) GetExpressions() []*CheckExpressionsRequest_Expression {
@@ -3720,7 +3801,7 @@ type CheckExpressionsReply struct {
 
 func (x *CheckExpressionsReply) Reset() {
 	*x = CheckExpressionsReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3732,7 +3813,7 @@ func (x *CheckExpressionsReply) String() string {
 func (*CheckExpressionsReply) ProtoMessage() {}
 
 func (x *CheckExpressionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3745,7 +3826,7 @@ func (x *CheckExpressionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckExpressionsReply.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{43}
 }
 
 // Record is Helm's release record as its metadata tells it: never decoded.
@@ -3773,7 +3854,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3785,7 +3866,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3798,7 +3879,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{43}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Record) GetNamespace() string {
@@ -3922,7 +4003,7 @@ type ObserveBatch struct {
 
 func (x *ObserveBatch) Reset() {
 	*x = ObserveBatch{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3934,7 +4015,7 @@ func (x *ObserveBatch) String() string {
 func (*ObserveBatch) ProtoMessage() {}
 
 func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3947,7 +4028,7 @@ func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch.ProtoReflect.Descriptor instead.
 func (*ObserveBatch) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ObserveBatch) GetRecords() []*ObserveBatch_RecordChange {
@@ -4010,7 +4091,7 @@ type NamespaceSight struct {
 
 func (x *NamespaceSight) Reset() {
 	*x = NamespaceSight{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4022,7 +4103,7 @@ func (x *NamespaceSight) String() string {
 func (*NamespaceSight) ProtoMessage() {}
 
 func (x *NamespaceSight) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4035,7 +4116,7 @@ func (x *NamespaceSight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamespaceSight.ProtoReflect.Descriptor instead.
 func (*NamespaceSight) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *NamespaceSight) GetNamespace() string {
@@ -4077,7 +4158,7 @@ type ReleaseObjects struct {
 
 func (x *ReleaseObjects) Reset() {
 	*x = ReleaseObjects{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4089,7 +4170,7 @@ func (x *ReleaseObjects) String() string {
 func (*ReleaseObjects) ProtoMessage() {}
 
 func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4102,7 +4183,7 @@ func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseObjects.ProtoReflect.Descriptor instead.
 func (*ReleaseObjects) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{46}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReleaseObjects) GetNamespace() string {
@@ -4178,7 +4259,7 @@ type ObjectState struct {
 
 func (x *ObjectState) Reset() {
 	*x = ObjectState{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4190,7 +4271,7 @@ func (x *ObjectState) String() string {
 func (*ObjectState) ProtoMessage() {}
 
 func (x *ObjectState) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4203,7 +4284,7 @@ func (x *ObjectState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectState.ProtoReflect.Descriptor instead.
 func (*ObjectState) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{47}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ObjectState) GetRef() *Ref {
@@ -4268,7 +4349,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4280,7 +4361,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4293,7 +4374,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{48}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *HistoryRequest) GetCluster() string {
@@ -4340,7 +4421,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4352,7 +4433,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4365,7 +4446,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{49}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *HistoryReply) GetRecords() []*Record {
@@ -4385,7 +4466,7 @@ type HttpHeader struct {
 
 func (x *HttpHeader) Reset() {
 	*x = HttpHeader{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4397,7 +4478,7 @@ func (x *HttpHeader) String() string {
 func (*HttpHeader) ProtoMessage() {}
 
 func (x *HttpHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4410,7 +4491,7 @@ func (x *HttpHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpHeader.ProtoReflect.Descriptor instead.
 func (*HttpHeader) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{50}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *HttpHeader) GetName() string {
@@ -4447,7 +4528,7 @@ type HttpRequest struct {
 
 func (x *HttpRequest) Reset() {
 	*x = HttpRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4459,7 +4540,7 @@ func (x *HttpRequest) String() string {
 func (*HttpRequest) ProtoMessage() {}
 
 func (x *HttpRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4472,7 +4553,7 @@ func (x *HttpRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpRequest.ProtoReflect.Descriptor instead.
 func (*HttpRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{51}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *HttpRequest) GetMethod() string {
@@ -4572,7 +4653,7 @@ type HttpReply struct {
 
 func (x *HttpReply) Reset() {
 	*x = HttpReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4584,7 +4665,7 @@ func (x *HttpReply) String() string {
 func (*HttpReply) ProtoMessage() {}
 
 func (x *HttpReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4597,7 +4678,7 @@ func (x *HttpReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpReply.ProtoReflect.Descriptor instead.
 func (*HttpReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{52}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *HttpReply) GetStatus() int32 {
@@ -4643,7 +4724,7 @@ type CompareRequest struct {
 
 func (x *CompareRequest) Reset() {
 	*x = CompareRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4655,7 +4736,7 @@ func (x *CompareRequest) String() string {
 func (*CompareRequest) ProtoMessage() {}
 
 func (x *CompareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4668,7 +4749,7 @@ func (x *CompareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareRequest.ProtoReflect.Descriptor instead.
 func (*CompareRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{53}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CompareRequest) GetCluster() string {
@@ -4715,7 +4796,7 @@ type CompareReply struct {
 
 func (x *CompareReply) Reset() {
 	*x = CompareReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4727,7 +4808,7 @@ func (x *CompareReply) String() string {
 func (*CompareReply) ProtoMessage() {}
 
 func (x *CompareReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4740,7 +4821,7 @@ func (x *CompareReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareReply.ProtoReflect.Descriptor instead.
 func (*CompareReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{54}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CompareReply) GetObjects() []*Comparison {
@@ -4763,7 +4844,7 @@ type Comparison struct {
 
 func (x *Comparison) Reset() {
 	*x = Comparison{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4775,7 +4856,7 @@ func (x *Comparison) String() string {
 func (*Comparison) ProtoMessage() {}
 
 func (x *Comparison) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4788,7 +4869,7 @@ func (x *Comparison) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Comparison.ProtoReflect.Descriptor instead.
 func (*Comparison) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{55}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Comparison) GetRef() *Ref {
@@ -4837,7 +4918,7 @@ type Difference struct {
 
 func (x *Difference) Reset() {
 	*x = Difference{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4849,7 +4930,7 @@ func (x *Difference) String() string {
 func (*Difference) ProtoMessage() {}
 
 func (x *Difference) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4862,7 +4943,7 @@ func (x *Difference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Difference.ProtoReflect.Descriptor instead.
 func (*Difference) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{56}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Difference) GetPath() string {
@@ -4894,7 +4975,7 @@ type RepairRequest struct {
 
 func (x *RepairRequest) Reset() {
 	*x = RepairRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4906,7 +4987,7 @@ func (x *RepairRequest) String() string {
 func (*RepairRequest) ProtoMessage() {}
 
 func (x *RepairRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4919,7 +5000,7 @@ func (x *RepairRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairRequest.ProtoReflect.Descriptor instead.
 func (*RepairRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{57}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *RepairRequest) GetCluster() string {
@@ -4966,7 +5047,7 @@ type RepairReply struct {
 
 func (x *RepairReply) Reset() {
 	*x = RepairReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4978,7 +5059,7 @@ func (x *RepairReply) String() string {
 func (*RepairReply) ProtoMessage() {}
 
 func (x *RepairReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4991,7 +5072,7 @@ func (x *RepairReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairReply.ProtoReflect.Descriptor instead.
 func (*RepairReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{58}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *RepairReply) GetObjects() []*RepairReply_Repaired {
@@ -5011,7 +5092,7 @@ type WatchBatch_Change struct {
 
 func (x *WatchBatch_Change) Reset() {
 	*x = WatchBatch_Change{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5023,7 +5104,7 @@ func (x *WatchBatch_Change) String() string {
 func (*WatchBatch_Change) ProtoMessage() {}
 
 func (x *WatchBatch_Change) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5066,7 +5147,7 @@ type FindVersionsRequest_Query struct {
 
 func (x *FindVersionsRequest_Query) Reset() {
 	*x = FindVersionsRequest_Query{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5078,7 +5159,7 @@ func (x *FindVersionsRequest_Query) String() string {
 func (*FindVersionsRequest_Query) ProtoMessage() {}
 
 func (x *FindVersionsRequest_Query) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5130,7 +5211,7 @@ type FindVersionsReply_Answer struct {
 
 func (x *FindVersionsReply_Answer) Reset() {
 	*x = FindVersionsReply_Answer{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5142,7 +5223,7 @@ func (x *FindVersionsReply_Answer) String() string {
 func (*FindVersionsReply_Answer) ProtoMessage() {}
 
 func (x *FindVersionsReply_Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5217,7 +5298,7 @@ type ComposeRequest_Document struct {
 
 func (x *ComposeRequest_Document) Reset() {
 	*x = ComposeRequest_Document{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[62]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5229,7 +5310,7 @@ func (x *ComposeRequest_Document) String() string {
 func (*ComposeRequest_Document) ProtoMessage() {}
 
 func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[62]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5270,7 +5351,7 @@ type ComposeRequest_Assignment struct {
 
 func (x *ComposeRequest_Assignment) Reset() {
 	*x = ComposeRequest_Assignment{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[63]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5282,7 +5363,7 @@ func (x *ComposeRequest_Assignment) String() string {
 func (*ComposeRequest_Assignment) ProtoMessage() {}
 
 func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[63]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5329,7 +5410,7 @@ type CheckExpressionsRequest_Expression struct {
 
 func (x *CheckExpressionsRequest_Expression) Reset() {
 	*x = CheckExpressionsRequest_Expression{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[66]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5341,7 +5422,7 @@ func (x *CheckExpressionsRequest_Expression) String() string {
 func (*CheckExpressionsRequest_Expression) ProtoMessage() {}
 
 func (x *CheckExpressionsRequest_Expression) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[66]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5354,7 +5435,7 @@ func (x *CheckExpressionsRequest_Expression) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use CheckExpressionsRequest_Expression.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsRequest_Expression) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42, 0}
 }
 
 func (x *CheckExpressionsRequest_Expression) GetOrigin() string {
@@ -5381,7 +5462,7 @@ type ObserveBatch_RecordChange struct {
 
 func (x *ObserveBatch_RecordChange) Reset() {
 	*x = ObserveBatch_RecordChange{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[67]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5393,7 +5474,7 @@ func (x *ObserveBatch_RecordChange) String() string {
 func (*ObserveBatch_RecordChange) ProtoMessage() {}
 
 func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[67]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5406,7 +5487,7 @@ func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch_RecordChange.ProtoReflect.Descriptor instead.
 func (*ObserveBatch_RecordChange) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45, 0}
 }
 
 func (x *ObserveBatch_RecordChange) GetRecord() *Record {
@@ -5433,7 +5514,7 @@ type RepairRequest_Part struct {
 
 func (x *RepairRequest_Part) Reset() {
 	*x = RepairRequest_Part{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[68]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5445,7 +5526,7 @@ func (x *RepairRequest_Part) String() string {
 func (*RepairRequest_Part) ProtoMessage() {}
 
 func (x *RepairRequest_Part) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[68]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5458,7 +5539,7 @@ func (x *RepairRequest_Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairRequest_Part.ProtoReflect.Descriptor instead.
 func (*RepairRequest_Part) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{57, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{58, 0}
 }
 
 func (x *RepairRequest_Part) GetRef() *Ref {
@@ -5485,7 +5566,7 @@ type RepairReply_Repaired struct {
 
 func (x *RepairReply_Repaired) Reset() {
 	*x = RepairReply_Repaired{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[69]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5497,7 +5578,7 @@ func (x *RepairReply_Repaired) String() string {
 func (*RepairReply_Repaired) ProtoMessage() {}
 
 func (x *RepairReply_Repaired) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[69]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5510,7 +5591,7 @@ func (x *RepairReply_Repaired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairReply_Repaired.ProtoReflect.Descriptor instead.
 func (*RepairReply_Repaired) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{58, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{59, 0}
 }
 
 func (x *RepairReply_Repaired) GetRef() *Ref {
@@ -5799,7 +5880,7 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x05hooks\x18\x02 \x03(\tR\x05hooks\x12\x14\n" +
 	"\x05notes\x18\x03 \x01(\tR\x05notes\x12\x12\n" +
 	"\x04crds\x18\x04 \x03(\tR\x04crds\x127\n" +
-	"\tinventory\x18\x05 \x03(\v2\x19.pilothouse.engine.v1.RefR\tinventory\"\xcd\b\n" +
+	"\tinventory\x18\x05 \x03(\v2\x19.pilothouse.engine.v1.RefR\tinventory\"\xd7\b\n" +
 	"\n" +
 	"RunRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12?\n" +
@@ -5834,7 +5915,7 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aC\n" +
 	"\x15ChartAnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"c\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"m\n" +
 	"\x06Action\x12\x16\n" +
 	"\x12ACTION_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aINSTALL\x10\x01\x12\v\n" +
@@ -5842,7 +5923,8 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\bROLLBACK\x10\x03\x12\r\n" +
 	"\tUNINSTALL\x10\x04\x12\n" +
 	"\n" +
-	"\x06UNLOCK\x10\x05\"\x8c\x01\n" +
+	"\x06UNLOCK\x10\x05\x12\b\n" +
+	"\x04TEST\x10\x06\"\x8c\x01\n" +
 	"\bRunEvent\x12<\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1e.pilothouse.engine.v1.ProgressH\x00R\bprogress\x129\n" +
 	"\aoutcome\x18\x02 \x01(\v2\x1d.pilothouse.engine.v1.OutcomeH\x00R\aoutcomeB\a\n" +
@@ -5853,13 +5935,20 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x05Phase\x12\r\n" +
 	"\tPREPARING\x10\x00\x12\f\n" +
 	"\bAPPLYING\x10\x01\x12\v\n" +
-	"\aWAITING\x10\x02\"\xf4\x01\n" +
+	"\aWAITING\x10\x02\"\xac\x02\n" +
 	"\aOutcome\x124\n" +
 	"\x06record\x18\x01 \x01(\v2\x1c.pilothouse.engine.v1.RecordR\x06record\x121\n" +
 	"\x05fault\x18\x02 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\x127\n" +
 	"\tinventory\x18\x03 \x03(\v2\x19.pilothouse.engine.v1.RefR\tinventory\x12\x14\n" +
 	"\x05notes\x18\x04 \x01(\tR\x05notes\x121\n" +
-	"\x04logs\x18\x05 \x03(\v2\x1d.pilothouse.engine.v1.HookLogR\x04logs\"K\n" +
+	"\x04logs\x18\x05 \x03(\v2\x1d.pilothouse.engine.v1.HookLogR\x04logs\x126\n" +
+	"\x05tests\x18\x06 \x03(\v2 .pilothouse.engine.v1.TestResultR\x05tests\"\x88\x01\n" +
+	"\n" +
+	"TestResult\x12\x12\n" +
+	"\x04hook\x18\x01 \x01(\tR\x04hook\x12\x14\n" +
+	"\x05phase\x18\x02 \x01(\tR\x05phase\x12&\n" +
+	"\x0fstarted_unix_ms\x18\x03 \x01(\x03R\rstartedUnixMs\x12(\n" +
+	"\x10finished_unix_ms\x18\x04 \x01(\x03R\x0efinishedUnixMs\"K\n" +
 	"\aHookLog\x12\x12\n" +
 	"\x04hook\x18\x01 \x01(\tR\x04hook\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x18\n" +
@@ -6055,7 +6144,7 @@ func file_pilothouse_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_pilothouse_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
+var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
 var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(WatchMode)(0),                             // 0: pilothouse.engine.v1.WatchMode
 	(Fault_Kind)(0),                            // 1: pilothouse.engine.v1.Fault.Kind
@@ -6101,46 +6190,47 @@ var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(*RunEvent)(nil),                           // 41: pilothouse.engine.v1.RunEvent
 	(*Progress)(nil),                           // 42: pilothouse.engine.v1.Progress
 	(*Outcome)(nil),                            // 43: pilothouse.engine.v1.Outcome
-	(*HookLog)(nil),                            // 44: pilothouse.engine.v1.HookLog
-	(*ObserveRequest)(nil),                     // 45: pilothouse.engine.v1.ObserveRequest
-	(*Attention)(nil),                          // 46: pilothouse.engine.v1.Attention
-	(*HealthCheck)(nil),                        // 47: pilothouse.engine.v1.HealthCheck
-	(*CheckExpressionsRequest)(nil),            // 48: pilothouse.engine.v1.CheckExpressionsRequest
-	(*CheckExpressionsReply)(nil),              // 49: pilothouse.engine.v1.CheckExpressionsReply
-	(*Record)(nil),                             // 50: pilothouse.engine.v1.Record
-	(*ObserveBatch)(nil),                       // 51: pilothouse.engine.v1.ObserveBatch
-	(*NamespaceSight)(nil),                     // 52: pilothouse.engine.v1.NamespaceSight
-	(*ReleaseObjects)(nil),                     // 53: pilothouse.engine.v1.ReleaseObjects
-	(*ObjectState)(nil),                        // 54: pilothouse.engine.v1.ObjectState
-	(*HistoryRequest)(nil),                     // 55: pilothouse.engine.v1.HistoryRequest
-	(*HistoryReply)(nil),                       // 56: pilothouse.engine.v1.HistoryReply
-	(*HttpHeader)(nil),                         // 57: pilothouse.engine.v1.HttpHeader
-	(*HttpRequest)(nil),                        // 58: pilothouse.engine.v1.HttpRequest
-	(*HttpReply)(nil),                          // 59: pilothouse.engine.v1.HttpReply
-	(*CompareRequest)(nil),                     // 60: pilothouse.engine.v1.CompareRequest
-	(*CompareReply)(nil),                       // 61: pilothouse.engine.v1.CompareReply
-	(*Comparison)(nil),                         // 62: pilothouse.engine.v1.Comparison
-	(*Difference)(nil),                         // 63: pilothouse.engine.v1.Difference
-	(*RepairRequest)(nil),                      // 64: pilothouse.engine.v1.RepairRequest
-	(*RepairReply)(nil),                        // 65: pilothouse.engine.v1.RepairReply
-	(*WatchBatch_Change)(nil),                  // 66: pilothouse.engine.v1.WatchBatch.Change
-	(*FindVersionsRequest_Query)(nil),          // 67: pilothouse.engine.v1.FindVersionsRequest.Query
-	(*FindVersionsReply_Answer)(nil),           // 68: pilothouse.engine.v1.FindVersionsReply.Answer
-	(*ComposeRequest_Document)(nil),            // 69: pilothouse.engine.v1.ComposeRequest.Document
-	(*ComposeRequest_Assignment)(nil),          // 70: pilothouse.engine.v1.ComposeRequest.Assignment
-	nil,                                        // 71: pilothouse.engine.v1.RunRequest.LabelsEntry
-	nil,                                        // 72: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	(*CheckExpressionsRequest_Expression)(nil), // 73: pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	(*ObserveBatch_RecordChange)(nil),          // 74: pilothouse.engine.v1.ObserveBatch.RecordChange
-	(*RepairRequest_Part)(nil),                 // 75: pilothouse.engine.v1.RepairRequest.Part
-	(*RepairReply_Repaired)(nil),               // 76: pilothouse.engine.v1.RepairReply.Repaired
+	(*TestResult)(nil),                         // 44: pilothouse.engine.v1.TestResult
+	(*HookLog)(nil),                            // 45: pilothouse.engine.v1.HookLog
+	(*ObserveRequest)(nil),                     // 46: pilothouse.engine.v1.ObserveRequest
+	(*Attention)(nil),                          // 47: pilothouse.engine.v1.Attention
+	(*HealthCheck)(nil),                        // 48: pilothouse.engine.v1.HealthCheck
+	(*CheckExpressionsRequest)(nil),            // 49: pilothouse.engine.v1.CheckExpressionsRequest
+	(*CheckExpressionsReply)(nil),              // 50: pilothouse.engine.v1.CheckExpressionsReply
+	(*Record)(nil),                             // 51: pilothouse.engine.v1.Record
+	(*ObserveBatch)(nil),                       // 52: pilothouse.engine.v1.ObserveBatch
+	(*NamespaceSight)(nil),                     // 53: pilothouse.engine.v1.NamespaceSight
+	(*ReleaseObjects)(nil),                     // 54: pilothouse.engine.v1.ReleaseObjects
+	(*ObjectState)(nil),                        // 55: pilothouse.engine.v1.ObjectState
+	(*HistoryRequest)(nil),                     // 56: pilothouse.engine.v1.HistoryRequest
+	(*HistoryReply)(nil),                       // 57: pilothouse.engine.v1.HistoryReply
+	(*HttpHeader)(nil),                         // 58: pilothouse.engine.v1.HttpHeader
+	(*HttpRequest)(nil),                        // 59: pilothouse.engine.v1.HttpRequest
+	(*HttpReply)(nil),                          // 60: pilothouse.engine.v1.HttpReply
+	(*CompareRequest)(nil),                     // 61: pilothouse.engine.v1.CompareRequest
+	(*CompareReply)(nil),                       // 62: pilothouse.engine.v1.CompareReply
+	(*Comparison)(nil),                         // 63: pilothouse.engine.v1.Comparison
+	(*Difference)(nil),                         // 64: pilothouse.engine.v1.Difference
+	(*RepairRequest)(nil),                      // 65: pilothouse.engine.v1.RepairRequest
+	(*RepairReply)(nil),                        // 66: pilothouse.engine.v1.RepairReply
+	(*WatchBatch_Change)(nil),                  // 67: pilothouse.engine.v1.WatchBatch.Change
+	(*FindVersionsRequest_Query)(nil),          // 68: pilothouse.engine.v1.FindVersionsRequest.Query
+	(*FindVersionsReply_Answer)(nil),           // 69: pilothouse.engine.v1.FindVersionsReply.Answer
+	(*ComposeRequest_Document)(nil),            // 70: pilothouse.engine.v1.ComposeRequest.Document
+	(*ComposeRequest_Assignment)(nil),          // 71: pilothouse.engine.v1.ComposeRequest.Assignment
+	nil,                                        // 72: pilothouse.engine.v1.RunRequest.LabelsEntry
+	nil,                                        // 73: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	(*CheckExpressionsRequest_Expression)(nil), // 74: pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	(*ObserveBatch_RecordChange)(nil),          // 75: pilothouse.engine.v1.ObserveBatch.RecordChange
+	(*RepairRequest_Part)(nil),                 // 76: pilothouse.engine.v1.RepairRequest.Part
+	(*RepairReply_Repaired)(nil),               // 77: pilothouse.engine.v1.RepairReply.Repaired
 }
 var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	1,  // 0: pilothouse.engine.v1.Fault.kind:type_name -> pilothouse.engine.v1.Fault.Kind
 	12, // 1: pilothouse.engine.v1.ConnectRequest.impersonate:type_name -> pilothouse.engine.v1.Impersonation
 	11, // 2: pilothouse.engine.v1.ConnectRequest.identity:type_name -> pilothouse.engine.v1.Identity
 	14, // 3: pilothouse.engine.v1.WatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	66, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
+	67, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
 	7,  // 5: pilothouse.engine.v1.WatchBatch.fault:type_name -> pilothouse.engine.v1.Fault
 	18, // 6: pilothouse.engine.v1.ObjectCalls.calls:type_name -> pilothouse.engine.v1.ObjectCall
 	21, // 7: pilothouse.engine.v1.ObjectCall.get:type_name -> pilothouse.engine.v1.GetRequest
@@ -6161,87 +6251,88 @@ var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	30, // 22: pilothouse.engine.v1.ChartSource.verify:type_name -> pilothouse.engine.v1.Verification
 	28, // 23: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
 	28, // 24: pilothouse.engine.v1.FindVersionsRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	67, // 25: pilothouse.engine.v1.FindVersionsRequest.queries:type_name -> pilothouse.engine.v1.FindVersionsRequest.Query
-	68, // 26: pilothouse.engine.v1.FindVersionsReply.answers:type_name -> pilothouse.engine.v1.FindVersionsReply.Answer
-	69, // 27: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	70, // 28: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
-	69, // 29: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	68, // 25: pilothouse.engine.v1.FindVersionsRequest.queries:type_name -> pilothouse.engine.v1.FindVersionsRequest.Query
+	69, // 26: pilothouse.engine.v1.FindVersionsReply.answers:type_name -> pilothouse.engine.v1.FindVersionsReply.Answer
+	70, // 27: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	71, // 28: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
+	70, // 29: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
 	37, // 30: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
 	4,  // 31: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
-	71, // 32: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
-	72, // 33: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	72, // 32: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
+	73, // 33: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
 	42, // 34: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
 	43, // 35: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
 	5,  // 36: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
-	50, // 37: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
+	51, // 37: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
 	7,  // 38: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
 	37, // 39: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
-	44, // 40: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
-	46, // 41: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
-	47, // 42: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
-	37, // 43: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
-	73, // 44: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	74, // 45: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
-	53, // 46: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
-	7,  // 47: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	52, // 48: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
-	7,  // 49: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
-	54, // 50: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
-	54, // 51: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
-	0,  // 52: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
-	37, // 53: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
-	6,  // 54: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
-	50, // 55: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
-	57, // 56: pilothouse.engine.v1.HttpRequest.headers:type_name -> pilothouse.engine.v1.HttpHeader
-	57, // 57: pilothouse.engine.v1.HttpReply.headers:type_name -> pilothouse.engine.v1.HttpHeader
-	37, // 58: pilothouse.engine.v1.CompareRequest.objects:type_name -> pilothouse.engine.v1.Ref
-	62, // 59: pilothouse.engine.v1.CompareReply.objects:type_name -> pilothouse.engine.v1.Comparison
-	37, // 60: pilothouse.engine.v1.Comparison.ref:type_name -> pilothouse.engine.v1.Ref
-	63, // 61: pilothouse.engine.v1.Comparison.differences:type_name -> pilothouse.engine.v1.Difference
-	7,  // 62: pilothouse.engine.v1.Comparison.fault:type_name -> pilothouse.engine.v1.Fault
-	75, // 63: pilothouse.engine.v1.RepairRequest.objects:type_name -> pilothouse.engine.v1.RepairRequest.Part
-	76, // 64: pilothouse.engine.v1.RepairReply.objects:type_name -> pilothouse.engine.v1.RepairReply.Repaired
-	2,  // 65: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
-	7,  // 66: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
-	50, // 67: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
-	37, // 68: pilothouse.engine.v1.RepairRequest.Part.ref:type_name -> pilothouse.engine.v1.Ref
-	37, // 69: pilothouse.engine.v1.RepairReply.Repaired.ref:type_name -> pilothouse.engine.v1.Ref
-	7,  // 70: pilothouse.engine.v1.RepairReply.Repaired.fault:type_name -> pilothouse.engine.v1.Fault
-	8,  // 71: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
-	10, // 72: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
-	15, // 73: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
-	22, // 74: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
-	31, // 75: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
-	33, // 76: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
-	35, // 77: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
-	38, // 78: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
-	40, // 79: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
-	45, // 80: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
-	48, // 81: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
-	55, // 82: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
-	60, // 83: pilothouse.engine.v1.Engine.Compare:input_type -> pilothouse.engine.v1.CompareRequest
-	64, // 84: pilothouse.engine.v1.Engine.Repair:input_type -> pilothouse.engine.v1.RepairRequest
-	58, // 85: pilothouse.engine.v1.Engine.Http:input_type -> pilothouse.engine.v1.HttpRequest
-	9,  // 86: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
-	13, // 87: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
-	16, // 88: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
-	23, // 89: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
-	32, // 90: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
-	34, // 91: pilothouse.engine.v1.Engine.FindVersions:output_type -> pilothouse.engine.v1.FindVersionsReply
-	36, // 92: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
-	39, // 93: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
-	41, // 94: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
-	51, // 95: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
-	49, // 96: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
-	56, // 97: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
-	61, // 98: pilothouse.engine.v1.Engine.Compare:output_type -> pilothouse.engine.v1.CompareReply
-	65, // 99: pilothouse.engine.v1.Engine.Repair:output_type -> pilothouse.engine.v1.RepairReply
-	59, // 100: pilothouse.engine.v1.Engine.Http:output_type -> pilothouse.engine.v1.HttpReply
-	86, // [86:101] is the sub-list for method output_type
-	71, // [71:86] is the sub-list for method input_type
-	71, // [71:71] is the sub-list for extension type_name
-	71, // [71:71] is the sub-list for extension extendee
-	0,  // [0:71] is the sub-list for field type_name
+	45, // 40: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
+	44, // 41: pilothouse.engine.v1.Outcome.tests:type_name -> pilothouse.engine.v1.TestResult
+	47, // 42: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
+	48, // 43: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
+	37, // 44: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
+	74, // 45: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	75, // 46: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
+	54, // 47: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
+	7,  // 48: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
+	53, // 49: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
+	7,  // 50: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
+	55, // 51: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
+	55, // 52: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
+	0,  // 53: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
+	37, // 54: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
+	6,  // 55: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
+	51, // 56: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
+	58, // 57: pilothouse.engine.v1.HttpRequest.headers:type_name -> pilothouse.engine.v1.HttpHeader
+	58, // 58: pilothouse.engine.v1.HttpReply.headers:type_name -> pilothouse.engine.v1.HttpHeader
+	37, // 59: pilothouse.engine.v1.CompareRequest.objects:type_name -> pilothouse.engine.v1.Ref
+	63, // 60: pilothouse.engine.v1.CompareReply.objects:type_name -> pilothouse.engine.v1.Comparison
+	37, // 61: pilothouse.engine.v1.Comparison.ref:type_name -> pilothouse.engine.v1.Ref
+	64, // 62: pilothouse.engine.v1.Comparison.differences:type_name -> pilothouse.engine.v1.Difference
+	7,  // 63: pilothouse.engine.v1.Comparison.fault:type_name -> pilothouse.engine.v1.Fault
+	76, // 64: pilothouse.engine.v1.RepairRequest.objects:type_name -> pilothouse.engine.v1.RepairRequest.Part
+	77, // 65: pilothouse.engine.v1.RepairReply.objects:type_name -> pilothouse.engine.v1.RepairReply.Repaired
+	2,  // 66: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
+	7,  // 67: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
+	51, // 68: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
+	37, // 69: pilothouse.engine.v1.RepairRequest.Part.ref:type_name -> pilothouse.engine.v1.Ref
+	37, // 70: pilothouse.engine.v1.RepairReply.Repaired.ref:type_name -> pilothouse.engine.v1.Ref
+	7,  // 71: pilothouse.engine.v1.RepairReply.Repaired.fault:type_name -> pilothouse.engine.v1.Fault
+	8,  // 72: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
+	10, // 73: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
+	15, // 74: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
+	22, // 75: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
+	31, // 76: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
+	33, // 77: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
+	35, // 78: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
+	38, // 79: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
+	40, // 80: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
+	46, // 81: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
+	49, // 82: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
+	56, // 83: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
+	61, // 84: pilothouse.engine.v1.Engine.Compare:input_type -> pilothouse.engine.v1.CompareRequest
+	65, // 85: pilothouse.engine.v1.Engine.Repair:input_type -> pilothouse.engine.v1.RepairRequest
+	59, // 86: pilothouse.engine.v1.Engine.Http:input_type -> pilothouse.engine.v1.HttpRequest
+	9,  // 87: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
+	13, // 88: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
+	16, // 89: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
+	23, // 90: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
+	32, // 91: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
+	34, // 92: pilothouse.engine.v1.Engine.FindVersions:output_type -> pilothouse.engine.v1.FindVersionsReply
+	36, // 93: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
+	39, // 94: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
+	41, // 95: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
+	52, // 96: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
+	50, // 97: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
+	57, // 98: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
+	62, // 99: pilothouse.engine.v1.Engine.Compare:output_type -> pilothouse.engine.v1.CompareReply
+	66, // 100: pilothouse.engine.v1.Engine.Repair:output_type -> pilothouse.engine.v1.RepairReply
+	60, // 101: pilothouse.engine.v1.Engine.Http:output_type -> pilothouse.engine.v1.HttpReply
+	87, // [87:102] is the sub-list for method output_type
+	72, // [72:87] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_pilothouse_engine_v1_engine_proto_init() }
@@ -6270,7 +6361,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pilothouse_engine_v1_engine_proto_rawDesc), len(file_pilothouse_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   70,
+			NumMessages:   71,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -60,6 +60,7 @@ type run struct {
 	progress  *phases
 	notes     string
 	logs      []*enginev1.HookLog
+	tests     []*enginev1.TestResult
 }
 
 // Run does what the request asks and returns when Helm has: cancelling ctx ends waits, never an apply. The error
@@ -109,6 +110,8 @@ func verb(action enginev1.RunRequest_Action) (func(*run) error, error) {
 		return (*run).uninstall, nil
 	case enginev1.RunRequest_UNLOCK:
 		return (*run).unlock, nil
+	case enginev1.RunRequest_TEST:
+		return (*run).test, nil
 	}
 	return nil, fault.New(enginev1.Fault_INVALID, "the request names no action")
 }
@@ -125,7 +128,7 @@ func (a *run) guard(act func(*run) error) (err error) {
 
 // finish leaves nothing pending that this action made, and tells what storage holds.
 func (a *run) finish(err error) *enginev1.Outcome {
-	outcome := &enginev1.Outcome{Notes: a.notes, Logs: a.logs}
+	outcome := &enginev1.Outcome{Notes: a.notes, Logs: a.logs, Tests: a.tests}
 	failure := a.explain(err)
 	if settleErr := a.records.settle(failure); settleErr != nil && failure == nil {
 		failure = a.explain(settleErr)

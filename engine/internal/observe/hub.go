@@ -32,6 +32,7 @@ func (h *Hub) Subscribe(at *cluster.Cluster) *Subscription {
 	s := h.observers[at.ID]
 	if s == nil {
 		s = &shared{observer: newObserver(at)}
+		s.observer.renew = func() { h.renew(at.ID, s) }
 		h.observers[at.ID] = s
 		s.observer.start()
 	}
@@ -41,12 +42,22 @@ func (h *Hub) Subscribe(at *cluster.Cluster) *Subscription {
 	return subscription
 }
 
+// renew lets go of an observer whose streams are to begin anew.
+func (h *Hub) renew(id string, s *shared) {
+	h.mu.Lock()
+	if h.observers[id] == s {
+		delete(h.observers, id)
+	}
+	h.mu.Unlock()
+	s.observer.model.finish()
+}
+
 func (h *Hub) leave(id string, s *shared, subscription *Subscription) {
 	s.observer.model.unsubscribe(subscription)
 	h.mu.Lock()
 	s.streams--
 	last := s.streams == 0
-	if last {
+	if last && h.observers[id] == s {
 		delete(h.observers, id)
 	}
 	h.mu.Unlock()

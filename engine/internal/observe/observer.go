@@ -39,6 +39,10 @@ type observer struct {
 	scaled        map[string]bool               // namespaces with workloads that may be scaled
 	scalerEyes    map[string]bool
 	scalersNarrow bool
+
+	askedWider time.Time
+	// renew closes these eyes for good: who subscribes from now on gets new ones.
+	renew func()
 }
 
 var _ hands = (*observer)(nil)
@@ -65,6 +69,7 @@ func (o *observer) start() {
 	o.unlisten = o.at.Inventories.Listen(inventory.Listener{
 		Put: func(namespace, name string, revision int) {
 			o.model.inventoryPut(releaseKey{namespace, name}, revision)
+			o.widen()
 		},
 		Applied: func(namespace, name string, revision int, traces map[inventory.Ref]drift.Trace) {
 			o.model.setApplied(releaseKey{namespace, name}, revision, traces)

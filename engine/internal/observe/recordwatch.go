@@ -82,6 +82,7 @@ func (o *observer) followRecords(ctx context.Context, namespace string) {
 		stop()
 		o.model.pollSpace(namespace, true)
 		o.pollRecords(ctx, namespace)
+		o.widen()
 		o.model.pollSpace(namespace, false)
 	}
 }

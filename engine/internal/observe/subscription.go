@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
@@ -28,13 +29,15 @@ type Subscription struct {
 	leave  func()
 
 	// Guarded by the model's lock.
-	reset   bool
-	synced  bool // the reader has been told that it has every record
-	failing bool // the reader has been told of a fault
-	records map[recordKey]struct{}
-	wholes  map[releaseKey]struct{}
-	spaces  map[string]struct{}
-	members map[*member]struct{}
+	reset bool
+	// finished: the eyes are closed, and others may be opened.
+	finished bool
+	synced   bool // the reader has been told that it has every record
+	failing  bool // the reader has been told of a fault
+	records  map[recordKey]struct{}
+	wholes   map[releaseKey]struct{}
+	spaces   map[string]struct{}
+	members  map[*member]struct{}
 }
 
 // subscribe starts with everything there is.
@@ -119,16 +122,19 @@ func (m *model) fail(source string, fault *enginev1.Fault) {
 	m.tellAll()
 }
 
-func (m *model) work(source string) {
+// work tells whether it had stopped.
+func (m *model) work(source string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.failing[source] != nil {
-		delete(m.failing, source)
-		m.tellAll()
+	if m.failing[source] == nil {
+		return false
 	}
+	delete(m.failing, source)
+	m.tellAll()
+	return true
 }
 
-// Next waits for news and gives it. Close the subscription when done.
+// Next waits for news and gives it; io.EOF says that there is more to be seen with another subscription. Close the subscription when done.
 func (s *Subscription) Next(ctx context.Context) (*enginev1.ObserveBatch, error) {
 	for {
 		select {
@@ -141,10 +147,19 @@ func (s *Subscription) Next(ctx context.Context) (*enginev1.ObserveBatch, error)
 			return nil, ctx.Err()
 		case <-time.After(debounce):
 		}
+		if s.over() {
+			return nil, io.EOF
+		}
 		if batch := s.take(); batch != nil {
 			return batch, nil
 		}
 	}
+}
+
+func (s *Subscription) over() bool {
+	s.model.mu.Lock()
+	defer s.model.mu.Unlock()
+	return s.finished
 }
 
 // Close ends the subscription.

@@ -63,7 +63,11 @@ func (o *observer) reflect(ctx context.Context, at watchKey, mapping *meta.RESTM
 			o.model.fail(at.source(), e.Proto())
 		}
 	}
-	list.Worked = func() { o.model.work(at.source()) }
+	list.Worked = func() {
+		if o.model.work(at.source()) {
+			o.widen()
+		}
+	}
 	raw.Reflect(ctx, list, &stateStore{o.model, at})
 	o.model.work(at.source())
 	return refused
@@ -109,6 +113,7 @@ func (o *observer) poll(ctx context.Context, at watchKey) {
 		}
 		o.model.lookAgain(at)
 	}
+	o.widen()
 	o.model.again(at)
 }
 

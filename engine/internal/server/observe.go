@@ -1,12 +1,15 @@
 package server
 
 import (
+	"errors"
+	"io"
+
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/observe"
 )
 
-// Observe tells of every release record and object of a cluster, until the caller leaves.
+// Observe tells of every release record and object of a cluster, until the caller leaves or there is more to see.
 func (s *Server) Observe(stream enginev1.Engine_ObserveServer) error {
 	ctx := stream.Context()
 	first, err := stream.Recv()
@@ -23,6 +26,9 @@ func (s *Server) Observe(stream enginev1.Engine_ObserveServer) error {
 	go listen(stream, subscription)
 	for {
 		batch, err := subscription.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil // the caller opens another, which sees more
+		}
 		if err != nil {
 			return fault.ToStatus(ctx, err)
 		}

@@ -19,6 +19,7 @@ EXTERNAL_NAME = "crossplane.io/external-name"
 PAUSED = "crossplane.io/paused"
 POLL_INTERVAL = "crossplane.io/poll-interval"
 RECONCILE_REQUESTED = "crossplane.io/reconcile-requested-at"
+TEST_REQUESTED = "pilothouse.dev/test-requested-at"
 
 # Whatever Go reads as a duration, as provider-helm does, except less than nothing.
 _GO_DURATION = r"^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"

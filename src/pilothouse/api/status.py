@@ -74,6 +74,33 @@ class LastAttempt(Wire, frozen=True):
     error: Annotated[str, described("Why it failed; empty when it did not.")] = ""
 
 
+class TestedHook(Wire, frozen=True):
+    """One test of the chart, and what it came to."""
+
+    name: Annotated[str, described("Kind and name of its object, such as Pod smoke.")] = ""
+    phase: Annotated[
+        str, described("Succeeded, Failed, or NotRun: one before it failed, so it had no turn.")
+    ] = ""
+    started: Annotated[str | None, described("When it began.", format="date-time")] = None
+    finished: Annotated[str | None, described("When it ended.", format="date-time")] = None
+
+
+class ChartTests(Wire, frozen=True):
+    """The newest run of the chart's tests."""
+
+    requested_at: Annotated[
+        str, described("The pilothouse.dev/test-requested-at that it answers.")
+    ] = ""
+    phase: Annotated[str, described("Running, Succeeded or Failed.")] = ""
+    revision: Annotated[int, described("The revision that was tested.")] = 0
+    started: Annotated[str | None, described("When it began.", format="date-time")] = None
+    finished: Annotated[str | None, described("When it ended.", format="date-time")] = None
+    message: Annotated[str, described("How many passed, or why it failed.")] = ""
+    results: Annotated[
+        list[TestedHook], described("Each test, in the order they run; at most 50.")
+    ] = []
+
+
 class ReleaseStatus(Wire, frozen=True):
     """What is."""
 
@@ -124,6 +151,10 @@ class ReleaseStatus(Wire, frozen=True):
         list[DriftedObject],
         described("Objects that others changed and that are not put back; at most 50."),
     ] = []
+    test: Annotated[
+        ChartTests,
+        described("What the chart's tests came to; pilothouse.dev/test-requested-at asks."),
+    ] = ChartTests()
     last_attempt: Annotated[LastAttempt, described("The newest action.")] = LastAttempt()
     retries: Annotated[int, described("Failed attempts at the current spec.")] = 0
     next_attempt: Annotated[

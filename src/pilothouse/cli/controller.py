@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+HIGHEST_PORT = 65535
+
 
 @click.command()
 @click.option(
@@ -92,6 +94,11 @@ import click
     metavar="SCHEME",
     help="URL scheme that getter plugins may be used for, such as s3. May be repeated.",
 )
+@click.option(
+    "--metrics",
+    metavar="HOST:PORT",
+    help="Serve metrics for Prometheus there, such as 127.0.0.1:9090; without it, nowhere.",
+)
 @click.option("--verbose", is_flag=True, help="Log more.")
 def controller(
     *,
@@ -111,6 +118,7 @@ def controller(
     getter_plugins: Path | None,
     getter_plugin_schemes: tuple[str, ...],
     drift_mode: str | None,
+    metrics: str | None,
     verbose: bool,
 ) -> None:
     """Run the controller in the foreground until SIGTERM or Ctrl-C."""
@@ -138,6 +146,7 @@ def controller(
         getter_plugins=getter_plugins,
         getter_plugin_schemes=getter_plugin_schemes,
         drift_mode=(drift_mode or ("ignore" if compat else "correct")).capitalize(),
+        metrics=_address(metrics) if metrics else None,
     )
 
     async def run() -> None:
@@ -160,6 +169,13 @@ def _patience(text: str) -> timedelta | None:
         return duration(text, "--abandon-after")
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > HIGHEST_PORT:
+        raise click.UsageError(f"--metrics: {text} is not HOST:PORT")
+    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def _uvloop() -> Callable[[], asyncio.AbstractEventLoop] | None:

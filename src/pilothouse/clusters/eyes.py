@@ -4,7 +4,7 @@ Sights may come twice and late: an action's outcome arrives before the watch tel
 sight of a revision is recognised and dropped (core.observed.Record.overtakes).
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -152,6 +152,11 @@ class Eyes:
         if members and members.token != (asked.token if asked else ""):
             return None
         return self._summaries.get(release)
+
+    def watched(self) -> Counter[str]:
+        """Count the releases by how closely they are watched."""
+        looked_after = self._summaries.keys() & self._attentions.keys()
+        return Counter(str(self._summaries[one].watch) for one in looked_after)
 
     def blind(self) -> None:
         """The engine is gone: nothing is known until it has looked again."""

@@ -1,6 +1,7 @@
 """Every cluster that releases go to: one client and one pair of eyes per distinct credentials."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
@@ -91,6 +92,10 @@ class ClusterTarget:
             await self._engine.check_expressions(expressions)
         if self._eyes.attend(attention):
             self._heed.put_nowait(attention)
+
+    def watched(self) -> Counter[str]:
+        """Count the releases by how closely they are watched."""
+        return self._eyes.watched()
 
     def disregard(self, release: ReleaseName) -> None:
         """Look after a release no longer."""
@@ -268,6 +273,15 @@ class Fleet:
             self._credentials.forget(config_name)
             self._close_unused()
         self._stale.add(config_name)
+
+    def watched(self) -> Counter[tuple[str, str]]:
+        """Count the releases by ProviderConfig and how closely they are watched."""
+        counted: Counter[tuple[str, str]] = Counter()
+        for config, credentials in self._known.items():
+            held = self._targets.get(credentials.fingerprint)
+            for mode, count in held[0].watched().items() if held else ():
+                counted[config, mode] = count
+        return counted
 
     def _target(self, credentials: Credentials) -> ClusterTarget:
         held = self._targets.get(credentials.fingerprint)

@@ -121,7 +121,7 @@ def conclude_action(
     release: Release, desired: Desired, ended: Ended, observed: Observed, now: datetime
 ) -> Conclusion:
     """Return what to write when an action has ended; `desired` is what is asked by now."""
-    ended = _redacted(ended)
+    ended = redacted(ended)
     plan, outcome = ended.plan, ended.outcome
     fault = outcome.fault
     if fault and (fault.kind in _NOT_COUNTED or _can_make_namespace(desired, fault)):
@@ -199,7 +199,7 @@ def _went_back(ended: Ended) -> bool:
     return undone or isinstance(ended.plan, Rollback)
 
 
-def _redacted(ended: Ended) -> Ended:
+def redacted(ended: Ended) -> Ended:
     """Take out of everything Helm said what came from a Secret."""
     secrets, outcome = ended.desired.secrets, ended.outcome
     record, fault = outcome.record, outcome.fault

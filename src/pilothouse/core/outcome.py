@@ -28,6 +28,16 @@ class HookLog:
 
 
 @dataclass(frozen=True, slots=True)
+class HookResult:
+    """What one test of a chart came to; no phase: it was not run this time."""
+
+    hook: str
+    phase: str = ""
+    started: datetime | None = None
+    finished: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What storage really holds after an action, and the fault if it failed."""
 
@@ -38,6 +48,7 @@ class Outcome:
     chart_digest: str = ""
     republished: str = ""
     warnings: tuple[str, ...] = ()
+    tests: tuple[HookResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

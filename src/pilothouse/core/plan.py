@@ -48,6 +48,14 @@ class Unlock:
 
 
 @dataclass(frozen=True, slots=True)
+class RunTests:
+    """Run the chart's tests on the deployed revision; makes no revision."""
+
+    revision: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Repair:
     """Put back what others changed; makes no revision."""
 
@@ -112,7 +120,7 @@ class LetGo:
     """The release is gone: let the object go too."""
 
 
-Action = Install | Upgrade | Rollback | Uninstall | Unlock
+Action = Install | Upgrade | Rollback | Uninstall | Unlock | RunTests
 Plan = Action | Repair | CreateNamespace | Inspect | Check | Interrupt | Wait | Stop | Rest | LetGo
 
 

@@ -10,7 +10,7 @@ from pilothouse.core.desired import ReleaseName
 from pilothouse.core.hooks import as_text
 from pilothouse.core.observed import Observed
 from pilothouse.core.outcome import Ended, Entry, Fault, Notice, Outcome
-from pilothouse.core.plan import Install, Rollback, Uninstall, Unlock, Upgrade, name_of
+from pilothouse.core.plan import Install, Rollback, RunTests, Uninstall, Unlock, Upgrade, name_of
 from pilothouse.faults import FaultKind
 
 # The words of crossplane-runtime, which tools already look for.
@@ -45,6 +45,8 @@ def describe(ended: Ended) -> str:
             return f"uninstalled {desired.release}: {plan.reason}"
         case Unlock(revision=revision):
             return f"cleared revision {revision} of {desired.release}: {plan.reason}"
+        case RunTests(revision=revision):
+            return f"tested revision {revision} of {desired.release}"
         case Upgrade():
             revision = record.revision if record else 0
             return (

@@ -14,8 +14,8 @@ from pilothouse.core.desired import ChartAsk, ReleaseName
 from pilothouse.core.drift_known import Difference
 from pilothouse.core.git import GitAsk
 from pilothouse.core.observed import Health, ObjectRef, ObjectState, Record, WatchMode
-from pilothouse.core.outcome import Fault, HookLog, Outcome
-from pilothouse.core.plan import Action, Install, Rollback, Uninstall, Unlock, Upgrade
+from pilothouse.core.outcome import Fault, HookLog, HookResult, Outcome
+from pilothouse.core.plan import Action, Install, Rollback, RunTests, Uninstall, Unlock, Upgrade
 from pilothouse.core.versions import Found
 from pilothouse.engine.v1 import engine_pb2 as pb
 from pilothouse.faults import FaultKind
@@ -149,14 +149,13 @@ def watch_batch(batch: pb.WatchBatch) -> WatchBatch:
 
 def record(message: pb.Record) -> Record:
     """Read a release record."""
-    created = message.created_unix_ms
     return Record(
         revision=message.revision,
         status=message.status,
         digest=message.stamp_digest,
         owner=message.stamp_owner,
         source=message.stamp_source,
-        created=datetime.fromtimestamp(created / 1000, UTC) if created else None,
+        created=_moment(message.created_unix_ms),
         uid=message.uid,
         chart_name=message.chart_name,
         chart_version=message.chart_version,
@@ -271,7 +270,7 @@ def run_request(order: Order) -> pb.RunRequest:
         max_history=desired.max_history,
     )
     match order.plan:
-        case Unlock(revision=revision):
+        case Unlock(revision=revision) | RunTests(revision=revision):
             request.revision = revision
         case Rollback(revision=revision, digest=digest, source=source):
             request.revision = revision
@@ -307,6 +306,8 @@ def _action(plan: Action) -> pb.RunRequest.Action:
             return pb.RunRequest.UNLOCK
         case Rollback():
             return pb.RunRequest.ROLLBACK
+        case RunTests():
+            return pb.RunRequest.TEST
 
 
 def run_event(event: pb.RunEvent) -> Progress | Outcome:
@@ -319,7 +320,17 @@ def run_event(event: pb.RunEvent) -> Progress | Outcome:
         record=record(outcome.record) if outcome.HasField("record") else None,
         fault=fault(outcome.fault) if outcome.HasField("fault") else None,
         logs=tuple(HookLog(one.hook, one.text, one.missing) for one in outcome.logs),
+        tests=tuple(
+            HookResult(
+                one.hook, one.phase, _moment(one.started_unix_ms), _moment(one.finished_unix_ms)
+            )
+            for one in outcome.tests
+        ),
     )
+
+
+def _moment(unix_ms: int) -> datetime | None:
+    return datetime.fromtimestamp(unix_ms / 1000, UTC) if unix_ms else None
 
 
 def http_request(ask: HttpAsk) -> pb.HttpRequest:

@@ -20,7 +20,7 @@ from pilothouse.core.outcome import Ended, Fault, Outcome
 from pilothouse.core.plan import Action, Install, Uninstall, Unlock, Upgrade, name_of
 from pilothouse.errors import EngineLost, PilothouseError
 from pilothouse.faults import FaultKind
-from pilothouse.ports import Order, Progress, Target
+from pilothouse.ports import Meter, Order, Progress, Target
 
 log = structlog.get_logger(__name__)
 
@@ -35,12 +35,18 @@ class Actions:
     """What is being done, by key."""
 
     def __init__(
-        self, tasks: asyncio.TaskGroup, at_once: int, owner: str, wake: Callable[[Key], None]
+        self,
+        tasks: asyncio.TaskGroup,
+        at_once: int,
+        owner: str,
+        wake: Callable[[Key], None],
+        meter: Meter,
     ) -> None:
         self._tasks = tasks
         self._slots = asyncio.Semaphore(at_once)
         self._owner = owner
         self._wake = wake
+        self._meter = meter
         self._underway: dict[Key, _Underway] = {}
         self._ended: dict[Key, Ended] = {}
 
@@ -100,6 +106,7 @@ class Actions:
         finally:
             self._underway.pop(key, None)
             self._ended[key] = Ended(desired, plan, outcome)
+            self._meter.acted(name_of(plan), str(outcome.fault.kind) if outcome.fault else "")
             self._wake(key)
 
     async def _outcome(self, key: Key, target: Target, desired: Desired, plan: Action) -> Outcome:

@@ -13,6 +13,7 @@ from pilothouse.errors import Missing
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.dependencies import Dependencies
+from pilothouse.loop.helm_tests import HelmTests
 from pilothouse.loop.observing import Lookout
 from pilothouse.loop.passes import Passes
 from pilothouse.loop.queue import KeyedQueue
@@ -29,6 +30,7 @@ from pilothouse.ports import (
     Composer,
     Instances,
     LoopSettings,
+    Meter,
     References,
     Releases,
     Say,
@@ -56,6 +58,7 @@ class Controller:
         archive: Archive,
         clock: Clock,
         say: Say,
+        meter: Meter,
         settings: LoopSettings,
     ) -> None:
         self._releases = releases
@@ -67,6 +70,7 @@ class Controller:
         self._archive = archive
         self._clock = clock
         self._say = say
+        self._meter = meter
         self._settings = settings
         self._hands_off = settings.hands_off
         self._queue = KeyedQueue()
@@ -112,6 +116,10 @@ class Controller:
         """Every Release has been seen: only now is it known which of two is the older."""
         self._known.set()
 
+    def queued(self) -> int:
+        """Count the Releases that want a pass and wait for a worker."""
+        return len(self._queue)
+
     def hands_off(self, why: str) -> None:
         """Change nothing any more, and say why; what is under way is let finish."""
         self._hands_off = why
@@ -147,12 +155,14 @@ class Controller:
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop`, then let what is being applied finish."""
         async with asyncio.TaskGroup() as tasks:
-            actions = Actions(
-                tasks, self._settings.actions_at_once, self._settings.instance, self._queue.add
-            )
+            actions = self._actions(tasks)
             committer = Committer(self._writer, self._archive, self._queue, self._clock)
             upgrades = Upgrades(tasks, self._finder, self._queue)
-            repairs = Repairs(tasks, self._queue, self._clock, self._writer, self._archive)
+            testing = self._actions(tasks)
+            tests = HelmTests(testing, committer, self._writer, self._queue, self._clock)
+            repairs = Repairs(
+                tasks, self._queue, self._clock, self._writer, self._archive, self._meter
+            )
             surveyor = Surveyor(
                 releases=self._releases,
                 targets=self._targets,
@@ -171,6 +181,7 @@ class Controller:
                 committer=committer,
                 actions=actions,
                 repairs=repairs,
+                tests=tests,
                 queue=self._queue,
                 clock=self._clock,
                 connections=self._connections,
@@ -191,8 +202,13 @@ class Controller:
             await passes.stop()
             upgrades.close()
             await repairs.drain(self._settings.grace.total_seconds())
+            await testing.drain(self._settings.grace.total_seconds())
             await actions.drain(self._settings.grace.total_seconds())
             self._queue.close()
+
+    def _actions(self, tasks: asyncio.TaskGroup) -> Actions:
+        at_once, owner = self._settings.actions_at_once, self._settings.instance
+        return Actions(tasks, at_once, owner, self._queue.add, self._meter)
 
     async def _work(self, reconciler: Reconciler, lookout: Lookout, passes: Passes) -> None:
         await self._known.wait()

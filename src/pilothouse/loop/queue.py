@@ -63,6 +63,9 @@ class KeyedQueue:
             self._again.discard(key)
             self.add(key)
 
+    def __len__(self) -> int:
+        return len(self._ready)
+
     def wants(self, key: Key) -> bool:
         """Whether a pass over a key is asked for or under way."""
         return key in self._waiting or key in self._busy

@@ -59,6 +59,7 @@ from pilothouse.loop.checks import Checks
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.connection import gather
 from pilothouse.loop.departures import Departures, abandoned
+from pilothouse.loop.helm_tests import HelmTests
 from pilothouse.loop.namespaces import create_namespace
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.repairs import Repairs
@@ -80,6 +81,7 @@ class Reconciler:
         committer: Committer,
         actions: Actions,
         repairs: Repairs,
+        tests: HelmTests,
         queue: KeyedQueue,
         clock: Clock,
         connections: Connections,
@@ -91,6 +93,7 @@ class Reconciler:
         self._committer = committer
         self._actions = actions
         self._repairs = repairs
+        self._tests = tests
         self._queue = queue
         self._clock = clock
         self._connections = connections
@@ -166,6 +169,7 @@ class Reconciler:
             release = await self._conclude(key, release, wanted, target, ended)
             self._surveyor.deployed(key)
         await self._repairs.conclude(key, release)
+        release = await self._tests.conclude(key, release)
         observed = await self._surveyor.observe(key, release, wanted, target)
         observed = self._repairs.look(key, target, wanted, observed)
         now = self._clock.now()
@@ -173,6 +177,8 @@ class Reconciler:
         plan = decide(wanted, observed, state, attempts_of(release), now)
         plan = gate(plan, self._dependencies.latest(key), now)
         plan = in_order(plan, wanted, release, self._dependencies.dependants(key), now)
+        plan = self._tests.first(key, plan)
+        release = await self._tests.begin(key, release, wanted, target, observed, state, plan)
         await self._carry_out(key, release, wanted, target, plan, state, observed)
         return plan
 

@@ -24,7 +24,7 @@ from pilothouse.core.plan import Repair
 from pilothouse.errors import EngineLost, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.loop.queue import KeyedQueue
-from pilothouse.ports import Archive, Clock, Comparison, Target, Writer
+from pilothouse.ports import Archive, Clock, Comparison, Meter, Target, Writer
 
 log = structlog.get_logger(__name__)
 
@@ -45,12 +45,14 @@ class Repairs:
         clock: Clock,
         writer: Writer,
         archive: Archive,
+        meter: Meter,
     ) -> None:
         self._tasks = tasks
         self._queue = queue
         self._clock = clock
         self._writer = writer
         self._archive = archive
+        self._meter = meter
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._known: dict[Key, Known] = {}
         self._comparing: dict[Key, asyncio.Task[None]] = {}
@@ -194,6 +196,7 @@ class Repairs:
         known = self._known.get(key, _NOTHING)
         self._known[key] = repaired(known, mended.corrections, failed, now)
         self._ended[key] = replace(mended, failed=failed)
+        self._meter.repaired(len(mended.corrections), len(failed))
         took = round((now - began).total_seconds() * 1000, 1)
         log.info("repaired", key=str(key), objects=len(mended.corrections), took_ms=took)
         self._queue.add(key)

@@ -569,12 +569,14 @@ class RunRequest(_message.Message):
         ROLLBACK: _ClassVar[RunRequest.Action]
         UNINSTALL: _ClassVar[RunRequest.Action]
         UNLOCK: _ClassVar[RunRequest.Action]
+        TEST: _ClassVar[RunRequest.Action]
     ACTION_UNSPECIFIED: RunRequest.Action
     INSTALL: RunRequest.Action
     UPGRADE: RunRequest.Action
     ROLLBACK: RunRequest.Action
     UNINSTALL: RunRequest.Action
     UNLOCK: RunRequest.Action
+    TEST: RunRequest.Action
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -662,18 +664,32 @@ class Progress(_message.Message):
     def __init__(self, phase: _Optional[_Union[Progress.Phase, str]] = ..., message: _Optional[str] = ...) -> None: ...
 
 class Outcome(_message.Message):
-    __slots__ = ("record", "fault", "inventory", "notes", "logs")
+    __slots__ = ("record", "fault", "inventory", "notes", "logs", "tests")
     RECORD_FIELD_NUMBER: _ClassVar[int]
     FAULT_FIELD_NUMBER: _ClassVar[int]
     INVENTORY_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
     LOGS_FIELD_NUMBER: _ClassVar[int]
+    TESTS_FIELD_NUMBER: _ClassVar[int]
     record: Record
     fault: Fault
     inventory: _containers.RepeatedCompositeFieldContainer[Ref]
     notes: str
     logs: _containers.RepeatedCompositeFieldContainer[HookLog]
-    def __init__(self, record: _Optional[_Union[Record, _Mapping]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., inventory: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ..., notes: _Optional[str] = ..., logs: _Optional[_Iterable[_Union[HookLog, _Mapping]]] = ...) -> None: ...
+    tests: _containers.RepeatedCompositeFieldContainer[TestResult]
+    def __init__(self, record: _Optional[_Union[Record, _Mapping]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., inventory: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ..., notes: _Optional[str] = ..., logs: _Optional[_Iterable[_Union[HookLog, _Mapping]]] = ..., tests: _Optional[_Iterable[_Union[TestResult, _Mapping]]] = ...) -> None: ...
+
+class TestResult(_message.Message):
+    __slots__ = ("hook", "phase", "started_unix_ms", "finished_unix_ms")
+    HOOK_FIELD_NUMBER: _ClassVar[int]
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    STARTED_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
+    FINISHED_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
+    hook: str
+    phase: str
+    started_unix_ms: int
+    finished_unix_ms: int
+    def __init__(self, hook: _Optional[str] = ..., phase: _Optional[str] = ..., started_unix_ms: _Optional[int] = ..., finished_unix_ms: _Optional[int] = ...) -> None: ...
 
 class HookLog(_message.Message):
     __slots__ = ("hook", "text", "missing")

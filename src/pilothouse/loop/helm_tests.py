@@ -1,0 +1,94 @@
+"""The chart's tests, beside the passes: meanwhile the release is looked at as ever, and anything newer ends them."""
+
+from datetime import timedelta
+
+from pilothouse.api.meta import Key
+from pilothouse.api.release import Release
+from pilothouse.core.desired import Desired
+from pilothouse.core.helm_tests import (
+    announced,
+    came_to_nothing,
+    conclude,
+    due,
+    in_the_way,
+    may_wait,
+    refused,
+    unanswered,
+)
+from pilothouse.core.observed import Observed
+from pilothouse.core.plan import Plan, Wait
+from pilothouse.core.state import State
+from pilothouse.errors import PilothouseError
+from pilothouse.loop.actions import Actions
+from pilothouse.loop.commit import Committer
+from pilothouse.loop.queue import KeyedQueue
+from pilothouse.ports import Clock, Target, Writer
+
+AFTER_NOTHING = timedelta(seconds=1)
+
+
+class HelmTests:
+    """Which tests run, and what is written about them."""
+
+    def __init__(
+        self,
+        running: Actions,
+        committer: Committer,
+        writer: Writer,
+        queue: KeyedQueue,
+        clock: Clock,
+    ) -> None:
+        # Actions of their own: tests under way are no reason to look at a release less closely.
+        self._running = running
+        self._committer = committer
+        self._writer = writer
+        self._queue = queue
+        self._clock = clock
+
+    async def conclude(self, key: Key, release: Release) -> Release:
+        """Write what tests that have ended came to; return the Release as it is then."""
+        ended = self._running.take_ended(key)
+        if ended is None:
+            return release
+        if came_to_nothing(ended):
+            self._queue.add_after(key, AFTER_NOTHING)
+            return release
+        try:
+            return await self._committer.commit(
+                key, release, conclude(release, ended, self._clock.now())
+            )
+        except PilothouseError:
+            self._running.put_back(key, ended)  # the next pass writes it
+            raise
+
+    def first(self, key: Key, plan: Plan) -> Plan:
+        """Return the plan, or the wait for the tests to end that it would disturb."""
+        if self._running.running(key) is None:
+            return plan
+        if in_the_way(plan):
+            self._running.interrupt(key)
+            return Wait("ending the tests first")
+        return Wait("tests are running") if may_wait(plan) else plan
+
+    async def begin(
+        self,
+        key: Key,
+        release: Release,
+        wanted: Desired,
+        target: Target,
+        observed: Observed,
+        state: State,
+        plan: Plan,
+    ) -> Release:
+        """Run tests when it is time; return the Release as it is then."""
+        if not unanswered(release) or self._running.running(key):
+            return release
+        tests = due(release, wanted, observed, state, plan)
+        if tests is None:
+            return release
+        now = self._clock.now()
+        if not wanted.policies.update:
+            return await self._committer.commit(key, release, refused(release, now))
+        release = await self._writer.status(release, announced(release, tests, now))
+        self._running.start(key, target, wanted, tests)
+        return release

@@ -1,0 +1,1 @@
+"""The door to those who measure: what is counted, and where it is read."""
