@@ -40,9 +40,9 @@ class Ordeal:
         self._away: list[float] = []
         self._failed = threading.Event()
 
-    def endure(self, seconds: float, rate: float) -> dict[str, Any]:
+    def endure(self, seconds: float, *, rate: float, ends: float) -> dict[str, Any]:
         """Disturb the releases for so long."""
-        planned = plan(self._seed, list(self._written), seconds, rate)
+        planned = plan(self._seed, list(self._written), seconds, rate=rate, ends=ends)
         began = time.monotonic()
         at_server = [one for one in planned.ends if one.victim is Victim.API_SERVER]
         at_ours = [one for one in planned.ends if one.victim is not Victim.API_SERVER]

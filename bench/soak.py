@@ -36,6 +36,7 @@ class Asked:
     releases: int
     minutes: float
     rate: float
+    ends: float
     seed: int
     settle: float
     json: Path | None
@@ -56,7 +57,7 @@ def soak(asked: Asked, place: Place) -> dict[str, object]:
         installed = bench.install("tiny", "s", asked.releases)
         ordeal = Ordeal(kube, cluster, lives, asked.releases, asked.seed)
         with Sampler(lives.pid) as sampler:
-            found = ordeal.endure(asked.minutes * 60, asked.rate)
+            found = ordeal.endure(asked.minutes * 60, rate=asked.rate, ends=asked.ends)
         memory = growth(sampler.samples, asked.minutes * 60)
         found |= ordeal.settle(asked.settle)
     return {
@@ -106,6 +107,9 @@ def _parse(arguments: list[str]) -> Asked:
     parser.add_argument("-n", type=int, default=1000, dest="releases", help="how many releases")
     parser.add_argument("--minutes", type=float, default=10.0, help="how long they are disturbed")
     parser.add_argument("--rate", type=float, default=4.0, help="edits and touches a second")
+    parser.add_argument(
+        "--ends", type=float, default=1.0, metavar="TIMES", help="end processes so much more often"
+    )
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
     parser.add_argument(
         "--settle", type=float, default=300.0, metavar="SECONDS", help="patience at the end"

@@ -76,7 +76,7 @@ class Plan:
         return sorted([*self.edits, *self.touches], key=lambda deed: deed.at)
 
 
-def plan(seed: int, names: list[str], seconds: float, rate: float) -> Plan:
+def plan(seed: int, names: list[str], seconds: float, *, rate: float, ends: float = 1.0) -> Plan:
     """Plan so many deeds a second, half of them edits and half drift, and the ends of processes."""
     chance = random.Random(seed)  # noqa: S311 - to be repeatable, not secret
     made, touched = Plan(), defaultdict[tuple[str, str], list[float]](list)
@@ -90,7 +90,7 @@ def plan(seed: int, names: list[str], seconds: float, rate: float) -> Plan:
         if sum(at - one < _WINDOW_SECONDS for one in before) < _MOST_TOUCHES:
             before.append(at)
             made.touches.append(touch)
-    made.ends = sorted(_ends(chance, seconds), key=lambda end: end.at)
+    made.ends = sorted(_ends(chance, seconds, ends), key=lambda end: end.at)
     return made
 
 
@@ -136,15 +136,15 @@ def _touch(chance: random.Random, at: float, release: str, number: int) -> Touch
     )
 
 
-def _ends(chance: random.Random, seconds: float) -> Iterator[End]:
+def _ends(chance: random.Random, seconds: float, times: float) -> Iterator[End]:
     """Spread the ends so that memory can be compared: early and late, nothing is started anew.
 
     In the first two tenths and the last four brain and engine live on; the brain, from four tenths on.
     """
-    share = seconds / 600
+    share = times * seconds / 600
 
-    def moments(times: int, begin: float, end: float) -> Iterator[float]:
-        for _ in range(max(1, round(times * share))):
+    def moments(count: int, begin: float, end: float) -> Iterator[float]:
+        for _ in range(max(1, round(count * share))):
             yield chance.uniform(begin, end) * seconds
 
     for at in moments(_BRAIN_ENDS, 0.2, 0.4):

@@ -24,7 +24,7 @@ from pilothouse.core.plan import (
     Upgrade,
     Wait,
 )
-from pilothouse.core.retake import Retake, retake
+from pilothouse.core.retake import Retake, blindfold, retake
 from pilothouse.core.retry import Attempts
 from pilothouse.core.state import State, StateName
 
@@ -79,7 +79,8 @@ def decide(
             # One look, so that the reason can be told.
             return Inspect(record.revision if record else 0)
         case StateName.OUT_OF_SYNC:
-            return Upgrade(state.reason, preflight=retried, retake=_retake(desired, observed))
+            careful = retried or blindfold(desired.drift, desired.policies, observed)
+            return Upgrade(state.reason, preflight=careful, retake=_retake(desired, observed))
         case StateName.FAILED:
             reason = f"retry: {state.reason}"
             return Upgrade(reason, preflight=True, retake=_retake(desired, observed))

@@ -48,6 +48,14 @@ def retake(rules: DriftRules, policies: Policies, observed: Observed) -> Retake 
     return Retake(tuple(one for one in kept if one.paths))
 
 
+def blindfold(rules: DriftRules, policies: Policies, observed: Observed) -> bool:
+    """Whether fields would be taken back, were the objects seen: then a conflict must not make a revision."""
+    record = observed.record
+    if record is None or observed.objects is not None:
+        return False
+    return mode_for(rules, policies, record) is DriftMode.CORRECT
+
+
 def _theirs(rules: DriftRules, suspect: Suspect) -> tuple[str, ...]:
     ref = suspect.ref
     exempt = [
