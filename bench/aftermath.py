@@ -47,10 +47,10 @@ class Aftermath:
 def look(kube: Kube, written: Mapping[str, Written], ends: int) -> Aftermath:
     """Read everything there is and compare it with what was written."""
     records = _records(kube)
-    unasked, cut_short = [], []
+    too_many, cut_short = [], []
     for name, wanted in written.items():
         found = records.get(name, [])
-        unasked += [f"{name}: {text}" for text in _unasked(found, wanted, ends)]
+        too_many += [f"{name}: {text}" for text in unasked(found, wanted, ends)]
         cut_short += [
             f"{name}: revision {one.revision}: {one.description}"
             for one in found
@@ -59,7 +59,7 @@ def look(kube: Kube, written: Mapping[str, Written], ends: int) -> Aftermath:
     return Aftermath(
         not_as_written=tuple(_differences(kube, written)),
         not_ready=tuple(_not_ready(kube, written)),
-        unasked=tuple(unasked),
+        unasked=tuple(too_many),
         cut_short=tuple(cut_short),
         revisions=sum(
             max((one.revision for one in found), default=0) for found in records.values()
@@ -117,7 +117,7 @@ def _not_ready(kube: Kube, written: Mapping[str, Written]) -> Iterator[str]:
             yield f"{name}: Drifted: {conditions['Drifted'].get('message')}"
 
 
-def _unasked(found: list[Record], written: Written, ends: int) -> Iterator[str]:
+def unasked(found: list[Record], written: Written, ends: int) -> Iterator[str]:
     """Every revision must be one that was asked for, and each was asked for once.
 
     A revision that was cut short is asked for again; each end of a process can cut one short.

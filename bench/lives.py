@@ -74,13 +74,17 @@ class Lives:
                     return
             raise BenchError(f"the controller did not start in {_STARTS} attempts")
 
-    def kill_engine(self) -> None:
-        """Kill the engine, if there is one at the moment."""
+    def kill_engine(self) -> bool:
+        """Kill the engine; whether there was one at the moment."""
         pid = self.pid()
         engine = next(descendants(pid), None) if pid else None
-        if engine:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(engine, signal.SIGKILL)
+        if engine is None:
+            return False
+        try:
+            os.kill(engine, signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        return True
 
     def cpu_seconds(self) -> Callable[[], float]:
         """Return a reader of what this life of it has used."""

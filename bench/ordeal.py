@@ -44,10 +44,8 @@ class Ordeal:
         """Disturb the releases for so long."""
         planned = plan(self._seed, list(self._written), seconds, rate=rate, ends=ends)
         began = time.monotonic()
-        at_server = [one for one in planned.ends if one.victim is Victim.API_SERVER]
-        at_ours = [one for one in planned.ends if one.victim is not Victim.API_SERVER]
-        with ThreadPoolExecutor(2) as pool, Progress("disturbing") as progress:
-            ending = [pool.submit(self._end_all, began, ends) for ends in (at_server, at_ours)]
+        with ThreadPoolExecutor() as pool, Progress("disturbing") as progress:
+            ending = [pool.submit(self._end_all, began, ends) for ends in _apart(planned.ends)]
             try:
                 for deed in planned.deeds():
                     self._until(began + deed.at, progress)
@@ -124,17 +122,22 @@ class Ordeal:
         for end in ends:
             if self._failed.wait(max(0.0, began + end.at - time.monotonic())):
                 return
-            say(f"{time.monotonic() - began:.0f} s: {end.victim}")
-            self._done[str(end.victim)] += 1
-            started = time.monotonic()
-            match end.victim:
-                case Victim.API_SERVER:
-                    self._cluster.restart_api_server()
-                    self._away.append(time.monotonic() - started)
-                case Victim.ENGINE:
-                    self._lives.kill_engine()
-                case _:
-                    self._lives.replace(kill=end.victim is Victim.BRAIN_KILLED)
+            if self._end(end.victim):
+                self._done[str(end.victim)] += 1
+                say(f"{time.monotonic() - began:.0f} s: {end.victim}")
+
+    def _end(self, victim: Victim) -> bool:
+        """End a process, and wait until it is back; whether there was one."""
+        started = time.monotonic()
+        match victim:
+            case Victim.ENGINE:
+                return self._lives.kill_engine()
+            case Victim.API_SERVER:
+                self._cluster.restart_api_server()
+                self._away.append(time.monotonic() - started)
+            case Victim.BRAIN_KILLED | Victim.BRAIN_STOPPED:
+                self._lives.replace(kill=victim is Victim.BRAIN_KILLED)
+        return True
 
     def _ask(self, method: str, path: str, body: object, content: str) -> None:
         """Ask until there is an answer: asking twice for the same changes nothing."""
@@ -152,6 +155,13 @@ class Ordeal:
                 if time.monotonic() > until:
                     raise
             time.sleep(_RETRY_SECONDS)
+
+
+def _apart(ends: list[End]) -> list[list[End]]:
+    """Let the end of one process not wait until another is back."""
+    brains = (Victim.BRAIN_KILLED, Victim.BRAIN_STOPPED)
+    groups = brains, (Victim.ENGINE,), (Victim.API_SERVER,)
+    return [[one for one in ends if one.victim in group] for group in groups]
 
 
 def _check(ending: list[Future[None]]) -> None:
