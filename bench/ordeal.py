@@ -131,7 +131,12 @@ class Ordeal:
         started = time.monotonic()
         match victim:
             case Victim.ENGINE:
-                return self._lives.kill_engine()
+                # While the brain is being replaced there may be none yet.
+                while not self._lives.kill_engine():
+                    if self._failed.wait(_RETRY_SECONDS):
+                        return False
+                    if time.monotonic() - started > _PATIENCE_SECONDS:
+                        return False
             case Victim.API_SERVER:
                 self._cluster.restart_api_server()
                 self._away.append(time.monotonic() - started)
