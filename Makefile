@@ -43,8 +43,9 @@ check: $(INSTALLED) ## Lint, types, import layers, generated files
 	@$(GO) bench/floor vet ./...
 	@$(PY) scripts/gen.py --check
 
-bench: build ## Measure 100 releases against the bare Helm SDK (N=..., RESTART=1000, ARGS=--hop)
-	@$(PY) bench/run.py $(if $(N),-n $(N)) $(if $(RESTART),--restart $(RESTART)) $(ARGS)
+bench: build ## Measure 100 releases against the bare Helm SDK (N=..., RESTART=1000, ARGS=--hop), or SOAK=1000, or EYES=200
+	@$(PY) $(if $(SOAK),bench/soak.py -n $(SOAK) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)),$(if \
+	  $(EYES),bench/eyes.py --each $(EYES),bench/run.py $(if $(N),-n $(N)) $(if $(RESTART),--restart $(RESTART)))) $(ARGS)
 
 gen: $(INSTALLED) ## Generate the contract's code and the CRDs
 	@$(PY) scripts/gen.py

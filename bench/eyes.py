@@ -1,7 +1,8 @@
 """Measure how the eyes grow: with releases, and with credentials that lead to the same few clusters.
 
 Releases are installed once on two clusters. Then the controller is started anew over them, each time with
-their ProviderConfigs cut differently, and what it holds when it rests is read.
+their ProviderConfigs cut differently, and what it holds when it rests is read. With --each they are not installed
+but copied, so that thousands fit on a small machine.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 from controller import running_controller
@@ -19,6 +21,7 @@ from kube import MERGE, BenchError, Kube, in_parallel
 from measure import descendants, say, until_quiet
 from releases import NAMESPACE, RELEASES, Bench, create_namespace
 from run import CHARTS, Place, fresh_cluster
+from seed import CHART, PATTERN, pattern, seed
 
 from pilothouse import telemetry
 from pilothouse.dev import charts
@@ -34,6 +37,8 @@ _ACCOUNTS = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
 _KILOBYTE = 1024
 _DAY_SECONDS = 86_400
 QUIET_SECONDS = 6.0
+# For thousands of releases, at the first start over which all are compared.
+_PATIENCE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,9 @@ def start_over(hub: DevCluster, directory: Path, number: int, shape: tuple[int, 
     """Start the controller over what is there, and read what it holds when it rests."""
     with running_controller(hub.kubeconfig, directory, number) as controller:
         controller.until_watching()
-        rested = until_quiet(lambda: controller.usage().cpu_s, window=QUIET_SECONDS)
+        rested = until_quiet(
+            lambda: controller.usage().cpu_s, window=QUIET_SECONDS, patience=_PATIENCE_SECONDS
+        )
         if rested is None:
             raise BenchError("the controller did not come to rest")
         engines = list(descendants(controller.process.pid))
@@ -177,10 +184,88 @@ def measure(place: Place, releases: int, shapes: list[int]) -> list[Row]:
     return rows
 
 
+def measure_copies(place: Place, each: int, shapes: list[int]) -> list[Row]:
+    """Copy half, then all, and start over with all configs; then cut among fewer."""
+    most, rows = max(shapes), list[Row]()
+    total = most * each
+    with (
+        fresh_cluster(place, "hub") as hub,
+        fresh_cluster(place, "edge") as edge,
+        charts.serve(place.directory / "charts") as repository,
+    ):
+        repository.add(CHARTS / CHART)
+        clusters = [(one, Kube(one.kubeconfig)) for one in (hub, edge)]
+        kubes = [kube for _, kube in clusters]
+        with running_controller(hub.kubeconfig, place.directory) as controller:
+            controller.until_watching()
+            bench = Bench(kubes[0], controller, repository.url)
+            bench.prepare()
+            create_namespace(kubes[1])
+            for kube in kubes:
+                let_accounts_in(kube)
+            make_configs(kubes[0], clusters, most)
+            bench.install(CHART, PATTERN.removesuffix("0"), 1, config=lambda _: "eyes-0")
+        made_of = pattern(kubes[0], kubes[0])
+        for number, (first, last) in enumerate([(0, total // 2), (total // 2, total)]):
+            say(f"copying releases up to {last}")
+            seed(made_of, kubes[0], kubes, range(first, last), lambda one: f"eyes-{one % most}")
+            start_over(hub, place.directory, 200 + number, (most, last))  # its status is written
+            check_ready(kubes[0], last)
+            rows.append(start_over(hub, place.directory, 300 + number, (most, last)))
+            say(str(rows[-1]))
+        for configs in sorted(set(shapes) - {most}, reverse=True):
+            assign(kubes[0], total, configs)
+            start_over(hub, place.directory, 400 + configs, (configs, total))
+            rows.append(start_over(hub, place.directory, 500 + configs, (configs, total)))
+            say(str(rows[-1]))
+    return rows
+
+
+def check_ready(hub: Kube, count: int) -> None:
+    """Raise unless all are ready, and as they were copied."""
+    released = hub.request("GET", RELEASES)["items"]
+    ready = [one for one in released if _is(one, "Ready") and _is(one, "Synced")]
+    if len(ready) != count + 1:  # the pattern
+        raise BenchError(f"only {len(ready)} of {count + 1} releases are ready")
+    upgraded = [one for one in released if one["status"]["atProvider"]["revision"] != 1]
+    if upgraded:
+        raise BenchError(f"{len(upgraded)} copies were upgraded")
+
+
+def _is(release: dict[str, Any], kind: str) -> bool:
+    conditions = release.get("status", {}).get("conditions") or ()
+    return any(one["type"] == kind and one["status"] == "True" for one in conditions)
+
+
+def growth(rows: list[Row]) -> list[str]:
+    """Say what one more costs, from pairs of rows that differ in one thing only."""
+    said = []
+    for one in rows:
+        for other in rows:
+            if one.configs == other.configs and one.releases > other.releases:
+                said.append(_each(one, other, one.releases - other.releases, "release"))
+            if one.releases == other.releases and one.configs > other.configs:
+                said.append(_each(one, other, one.configs - other.configs, "ProviderConfig"))
+    return said
+
+
+def _each(more: Row, less: Row, count: int, what: str) -> str:
+    brain = 1000 * (more.brain_mb - less.brain_mb) / count
+    engine = 1000 * (more.engine_mb - less.engine_mb) / count
+    cpu = 1000 * (more.cpu_s - less.cpu_s) / count
+    return (
+        f"one more {what}, {less.configs} × {less.releases} to {more.configs} × {more.releases}: "
+        f"brain {brain:.0f} kB, engine {engine:.0f} kB, CPU at start {cpu:.1f} ms"
+    )
+
+
 def main(arguments: list[str]) -> int:
     """Measure, print a table, and leave nothing running."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", type=int, default=200, dest="releases", help="how many releases")
+    parser.add_argument(
+        "--each", type=int, metavar="N", help="copy so many releases for each config instead"
+    )
     parser.add_argument("--configs", type=int, nargs="+", default=[2, 10, 50], metavar="COUNT")
     asked = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -192,7 +277,10 @@ def main(arguments: list[str]) -> int:
         locate()
         with tempfile.TemporaryDirectory(prefix="pilothouse-bench-") as directory:
             place = Place(Path(directory), binaries, settings)
-            rows = measure(place, asked.releases, asked.configs)
+            if asked.each:
+                rows = measure_copies(place, asked.each, asked.configs)
+            else:
+                rows = measure(place, asked.releases, asked.configs)
     except (BenchError, PilothouseError) as error:
         say(f"bench: {error}")
         return 1
@@ -202,6 +290,8 @@ def main(arguments: list[str]) -> int:
     print("| --- | --- | --- | --- | --- | --- |")
     for row in rows:
         print(row)
+    for line in growth(rows):
+        print(line)
     say(f"all of it took {time.monotonic() - began:.0f} s")
     return 0
 

@@ -42,6 +42,14 @@ class BenchError(Exception):
     """The measurement cannot go on; the message is one sentence."""
 
 
+class RefusedError(BenchError):
+    """The API server answered, and not with what was asked for."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 @dataclass(frozen=True, slots=True)
 class Requests:
     """What an API server has answered, by verb and resource, at one moment."""
@@ -129,7 +137,7 @@ class Kube:
                 connection.request(method, path, data, headers)
                 response = connection.getresponse()
             answer = response.read()
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             connection.close()
             raise BenchError(f"{method} {path} failed: {error}") from error
         if response.status == HTTPStatus.TOO_MANY_REQUESTS and tries > 1:
@@ -137,7 +145,9 @@ class Kube:
             time.sleep(float(response.headers.get("Retry-After", "1")))
             return self.request(method, path, body, content=content, accept=accept, tries=tries - 1)
         if response.status >= _BAD_REQUEST:
-            raise BenchError(f"{method} {path}: {response.status} {answer[:300]!r}")
+            raise RefusedError(
+                f"{method} {path}: {response.status} {answer[:300]!r}", response.status
+            )
         is_json = response.headers.get_content_type() == "application/json"
         return json.loads(answer) if is_json else answer.decode()
 

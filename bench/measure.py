@@ -58,7 +58,11 @@ def usage(pid: int) -> Usage:
 def descendants(pid: int) -> Iterator[int]:
     """Name the processes under a process."""
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, path.read_text().split()):
+        try:
+            children = path.read_text().split()
+        except OSError:
+            continue  # it has just ended
+        for child in map(int, children):
             yield child
             yield from descendants(child)
 

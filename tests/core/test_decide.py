@@ -23,6 +23,7 @@ from pilothouse.core.plan import (
     Upgrade,
     Wait,
 )
+from pilothouse.core.retake import Retake
 from pilothouse.core.retry import Attempts
 from pilothouse.core.state import FOREIGN_PATIENCE, UNINSTALL_PATIENCE, classify
 
@@ -88,22 +89,27 @@ FOREIGN = record(3, "deployed")
             {
                 "record": record(1, "deployed", OLDER.digest),
                 "decoded": Decoded(1, "tiny", "1.0.0", {"message": "older"}),
+                "objects": objects(1),
             },
             failed(0),
-            Upgrade("values changed: message"),
+            Upgrade("values changed: message", retake=Retake()),
             id="another digest: upgrade, and say what changed",
         ),
         pytest.param(
-            {"record": record(1, "deployed", OLDER.digest), "made_from": OLDER},
+            {
+                "record": record(1, "deployed", OLDER.digest),
+                "made_from": OLDER,
+                "objects": objects(1),
+            },
             failed(0),
-            Upgrade("values changed: message"),
+            Upgrade("values changed: message", retake=Retake()),
             id="another digest, made by this process: it knows what from",
         ),
         pytest.param(
             {"record": record(1, "deployed", OLDER.digest), "made_from": OLDER},
             failed(0),
-            Upgrade("values changed: message"),
-            id="the reason names the value that changed",
+            Upgrade("values changed: message", preflight=True),
+            id="objects not seen yet: what is another's makes no revision",
         ),
         pytest.param(
             {"record": record(2, "failed", WANTED.digest, description="boom")},

@@ -119,6 +119,32 @@ def test_a_restart_writes_nothing(own_stage: Stage) -> None:
     assert after == before
 
 
+def test_a_restart_of_the_api_server_leaves_nothing_undone(own_stage: Stage, helm4) -> None:
+    """Edits are under way when it goes, an object is deleted before the eyes are open again."""
+    hub = own_stage.hub
+    names = [f"outage-{number}" for number in range(20)]
+    for name in names:
+        own_stage.release(name, "hello", "outage", {"message": "before"})
+    ready = ("wait", "--for=condition=Ready", "releases.helm.crossplane.io", "--all")
+    hub.kubectl(*ready, "--timeout=60s")
+    for name in names:
+        own_stage.release(name, "hello", "outage", {"message": "after"})
+    hub.restart_api_server()
+    hub.kubectl("delete", "configmap", names[0], "-n", "outage", "--ignore-not-found")
+    shown = ("get", "configmap", "-n", "outage", "-o", "json")
+
+    def messages() -> dict[str, str]:
+        found = json.loads(hub.kubectl(*shown))["items"]
+        return {one["metadata"]["name"]: one["data"].get("message", "") for one in found}
+
+    eventually(lambda: [messages().get(name) for name in names] == ["after"] * len(names))
+    hub.kubectl(*ready, "--timeout=60s")
+    for name in names:
+        good = [one for one in history(helm4, hub, "outage", name) if one["status"] != "failed"]
+        assert [one["status"] for one in good] == ["superseded", "deployed"], name
+    assert "pass failed" not in own_stage.controller.log.read_text()
+
+
 def manifest(stage: Stage, name: str) -> dict[str, object]:
     return {
         "apiVersion": "helm.crossplane.io/v1beta1",

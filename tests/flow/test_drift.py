@@ -41,7 +41,7 @@ kind: ConfigMap
 metadata:
   name: {{ .Release.Name }}
 data:
-  colour: blue
+  colour: {{ .Values.colour | default "blue" }}
   shape: round
 """
 RINGS = """\
@@ -274,6 +274,11 @@ def test_an_autoscaler_has_the_replicas(ground: Ground) -> None:
     eventually(lambda: ground.value("deployment", "elastic", "{.metadata.labels.tier}") == "front")
     assert ground.value("deployment", "elastic", "{.spec.replicas}") == "3"
     assert not any("/spec/replicas" in why for why, _ in ground.repairs("elastic"))
+    # Nor does an upgrade take them, or fail because of them.
+    ground.stage.release("elastic", "web", ground.namespace, {"colour": "green"})
+    eventually(lambda: ground.colour("elastic") == "green")
+    ground.stage.wait("elastic", "Ready")
+    assert ground.value("deployment", "elastic", "{.spec.replicas}") == "3"
 
 
 def test_an_injected_certificate_is_no_drift(ground: Ground) -> None:
@@ -383,14 +388,22 @@ def test_paused_or_without_update_nothing_is_put_back(ground: Ground) -> None:
     eventually(lambda: ground.colour("asleep") == "blue")
 
 
-def test_a_change_made_while_nobody_looked_is_found(ground: Ground) -> None:
+def test_a_change_made_while_nobody_looked_is_found(ground: Ground, helm4) -> None:
     ground.deploy("unseen")
+    ground.deploy("unseen-too")
     ground.settled("unseen")
     controller = ground.stage.controller
     controller.stop()
     ground.edit("cm", "unseen", {"data": {"colour": "red"}})
+    ground.edit("cm", "unseen-too", {"data": {"colour": "red"}})
+    ground.stage.release("unseen-too", "web", ground.namespace, {"colour": "green"})
     controller.start()
     eventually(lambda: ground.colour("unseen") == "blue")
+    # A field that would be put back does not stand in the way of an upgrade.
+    eventually(lambda: ground.colour("unseen-too") == "green")
+    ground.stage.wait("unseen-too", "Ready")
+    statuses = [one["status"] for one in history(helm4, ground.hub, ground.namespace, "unseen-too")]
+    assert statuses == ["superseded", "deployed"]
 
 
 def test_our_own_writes_are_never_compared(ground: Ground, hub: DevCluster) -> None:

@@ -138,6 +138,17 @@ func (f *family) stop(grace time.Duration) {
 	}
 }
 
+// remove ends a component at once, for another to take its place.
+func (f *family) remove(name string) {
+	f.children = slices.DeleteFunc(f.children, func(child *child) bool {
+		if child.name != name {
+			return false
+		}
+		child.stop(0)
+		return true
+	})
+}
+
 func (c *child) stop(grace time.Duration) {
 	c.stopping.Store(true)
 	if grace > 0 {

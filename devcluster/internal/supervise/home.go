@@ -23,6 +23,8 @@ type record struct {
 	Kubeconfig string `json:"kubeconfig"`
 	PID        int    `json:"pid"`
 	Ephemeral  bool   `json:"ephemeral"`
+	// How often the API server has been restarted since the cluster started.
+	Restarts int `json:"restarts"`
 }
 
 // home is a cluster's directory, locked for as long as this process lives.

@@ -67,9 +67,9 @@ func run(options options, report *reporter) error {
 	family := newFamily(home, options.binaries, cancel)
 	err = cluster.start(ctx, family, report)
 	if err == nil {
+		requests := restartRequests()
 		report.ready(home, cluster.server())
-		<-ctx.Done()
-		err = context.Cause(ctx)
+		err = cluster.stay(ctx, family, report, requests)
 	}
 	report.progress("stopping")
 	grace := 5 * time.Second
@@ -141,6 +141,7 @@ func (c *cluster) write() error {
 	record.Server = c.server()
 	record.Kubeconfig = c.home.path("kubeconfig")
 	record.Ephemeral = c.options.ephemeral
+	record.Restarts = 0
 	if err := c.home.save(record); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pilothouse.core.drift_known import Correction
+from pilothouse.core.retake import Retake
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Upgrade:
 
     reason: str
     preflight: bool = False
+    retake: Retake | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Rollback:
     digest: str
     reason: str
     source: str = ""
+    retake: Retake | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,11 @@ this process, however it ends.
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,7 @@ from pilothouse.dev.settings import child_environment
 # The supervisor gives up by itself before this; it is for one that hangs.
 READY_SECONDS = 150.0
 STOP_SECONDS = 30.0
+_LOOK_SECONDS = 0.05
 
 ClusterReport = Callable[[str, str], None]
 """Called with a cluster's name and what it does."""
@@ -79,6 +82,26 @@ class DevCluster:
             command = " ".join((program.name, *arguments))
             raise DevClusterError(f"`{command}` failed on {self.name}: {done.stderr.strip()}")
         return done.stdout
+
+    def restart_api_server(self) -> None:
+        """Kill the API server and return when another, on the same port and data, is ready. Blocks."""
+        before = self._restarts()
+        try:
+            os.kill(self.pid, signal.SIGUSR1)
+        except ProcessLookupError as error:
+            raise DevClusterError(f"cluster {self.name} does not run") from error
+        until = time.monotonic() + READY_SECONDS
+        while self._restarts() == before:
+            if time.monotonic() > until:
+                raise DevClusterError(
+                    f"the API server of cluster {self.name} was not back within {READY_SECONDS:.0f} s; "
+                    f"its log is in {self.directory / 'logs'}"
+                )
+            time.sleep(_LOOK_SECONDS)
+
+    def _restarts(self) -> int:
+        """Count them as the supervisor does: once the new server is ready."""
+        return int(json.loads((self.directory / "cluster.json").read_text())["restarts"])
 
 
 class ClusterProcess:

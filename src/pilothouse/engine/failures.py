@@ -21,6 +21,8 @@ from pilothouse.errors import (
 )
 from pilothouse.faults import FaultKind
 
+# What grpc.aio says when the other end of a stream is gone; the engine itself never says that.
+_CUT_OFF = "Internal error from Core"
 _FAULT_TRAILER = "pilothouse-fault-bin"
 _CLASS: dict[FaultKind, type[PilothouseError]] = {
     FaultKind.INVALID: InvalidInput,
@@ -67,7 +69,8 @@ def _translate(verb: str, error: grpc.aio.AioRpcError) -> PilothouseError:
     for key, value in error.trailing_metadata() or ():
         if key == _FAULT_TRAILER and isinstance(value, bytes):
             return as_error(codec.fault(pb.Fault.FromString(value)))
-    if error.code() in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}:
+    gone = error.code() in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}
+    if gone or error.details() == _CUT_OFF:
         return EngineLost(f"the engine went away during {verb}", FaultKind.ENGINE_LOST)
     return PilothouseError(f"{verb} failed in the engine: {error.details()}")
 

@@ -51,7 +51,14 @@ from pilothouse.core.telling import left_behind
 from pilothouse.core.trust import noted
 from pilothouse.core.trust_report import still_ready
 from pilothouse.core.versions import news, report
-from pilothouse.errors import AlreadyExists, Conflict, EngineLost, Missing, PilothouseError
+from pilothouse.errors import (
+    AlreadyExists,
+    Conflict,
+    EngineLost,
+    Missing,
+    PilothouseError,
+    Unavailable,
+)
 from pilothouse.faults import FaultKind
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.calm import Calm
@@ -68,6 +75,8 @@ from pilothouse.loop.triggers import Connections
 from pilothouse.ports import Clock, Target, Writer
 
 log = structlog.get_logger(__name__)
+
+AFTER_OUTAGE = timedelta(seconds=5)
 
 
 class Reconciler:
@@ -362,3 +371,7 @@ class Reconciler:
             self._queue.add(key)
         except (Missing, AlreadyExists):
             return
+        except Unavailable as error:
+            # The cluster that Releases are on is away: there is nobody to tell, and all is told when it is back.
+            log.warning("cannot write", key=str(key), error=error.message)
+            self._queue.add_after(key, AFTER_OUTAGE)

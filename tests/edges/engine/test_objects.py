@@ -106,7 +106,7 @@ async def test_managed_fields_do_not_cross(engine: EngineClient, at, namespace) 
 async def test_a_watch_survives_a_restart_of_the_api_server(
     engine: EngineClient, kube_binaries, tmp_path
 ) -> None:
-    request = ClusterRequest("phoenix", tmp_path / "phoenix")
+    request = ClusterRequest("phoenix", tmp_path / "phoenix", ephemeral=True)
     pool = ClusterPool(kube_binaries, lambda _name, _text: None)
     try:
         cluster = pool.start(request)
@@ -120,9 +120,7 @@ async def test_a_watch_survives_a_restart_of_the_api_server(
                 cache.take(batch, ignore)
                 if batch.synced:
                     break
-            await asyncio.to_thread(pool.close)
-            pool = ClusterPool(kube_binaries, lambda _name, _text: None)
-            cluster = await asyncio.to_thread(pool.start, request)
+            await asyncio.to_thread(cluster.restart_api_server)
             await asyncio.to_thread(cluster.kubectl, "delete", "configmap", "lost")
             await asyncio.to_thread(cluster.kubectl, "create", "configmap", "new")
             lost, new = (Key(CONFIG_MAP.qualified, "default", name) for name in ("lost", "new"))
