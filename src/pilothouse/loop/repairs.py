@@ -24,6 +24,7 @@ from pilothouse.core.plan import Repair
 from pilothouse.errors import EngineLost, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.loop.queue import KeyedQueue
+from pilothouse.loop.slots import Slots
 from pilothouse.ports import Archive, Clock, Comparison, Target, Writer
 
 log = structlog.get_logger(__name__)
@@ -51,7 +52,7 @@ class Repairs:
         self._clock = clock
         self._writer = writer
         self._archive = archive
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._slots = Slots(AT_ONCE)
         self._known: dict[Key, Known] = {}
         self._comparing: dict[Key, asyncio.Task[None]] = {}
         self._repairing: dict[Key, tuple[Running, asyncio.Task[None]]] = {}
@@ -154,7 +155,7 @@ class Repairs:
             self._known[key] = found(self._known.get(key, _NOTHING), revision, findings)
 
         try:
-            async with self._slots:
+            async with self._slots.on(target.id):
                 told = await target.compare(wanted.release, revision, suspects)
             now = self._clock.now()
             said = {one.ref: one for one in told}
@@ -173,7 +174,7 @@ class Repairs:
     async def _repair(self, key: Key, target: Target, mended: Mended) -> None:
         began = self._clock.now()
         try:
-            async with self._slots:
+            async with self._slots.on(target.id):
                 failed = await target.repair(
                     mended.desired.release, mended.revision, mended.corrections
                 )
