@@ -269,7 +269,7 @@ class Target(Protocol):
     async def compare(
         self, release: ReleaseName, revision: int, suspects: Sequence[Suspect]
     ) -> list[Comparison]:
-        """Ask what applying these objects again would change; changes nothing."""
+        """Ask what applying these objects again would change, or all of them if none is named; changes nothing."""
         ...
 
     async def repair(

@@ -206,7 +206,7 @@ class EngineClient:
     async def compare(
         self, at: Credentials, release: ReleaseName, revision: int, suspects: Sequence[Suspect]
     ) -> list[Comparison]:
-        """Ask what applying these objects again would change."""
+        """Ask what applying these objects, or all of them, again would change."""
         request = pb.CompareRequest(
             cluster=await self.connect(at),
             namespace=release.namespace,
