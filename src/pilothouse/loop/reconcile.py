@@ -18,9 +18,6 @@ from pilothouse.core.conclude import (
     attempts_of,
     conclude_action,
     conclude_fault,
-    conclude_quiet,
-    is_paused,
-    paused,
 )
 from pilothouse.core.decide import decide, question
 from pilothouse.core.dependencies import gate, in_order
@@ -45,6 +42,7 @@ from pilothouse.core.plan import (
     name_of,
 )
 from pilothouse.core.redact import redact
+from pilothouse.core.resting import conclude_quiet, is_paused, paused
 from pilothouse.core.state import State, StateName, classify
 from pilothouse.core.telling import left_behind
 from pilothouse.core.versions import news, report
