@@ -10,7 +10,8 @@ import yaml
 
 from pilothouse.api.chart import SecretReference
 from pilothouse.api.meta import Key
-from pilothouse.api.release import KeySelector, Release, ValueSource
+from pilothouse.api.references import KeySelector, ValueSource
+from pilothouse.api.release import Release
 from pilothouse.core.desired import Sources, as_helm_reads
 from pilothouse.core.redact import strings_in
 from pilothouse.errors import InvalidInput, Missing
