@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from pilothouse.api.release import POLL_INTERVAL, Release
-from pilothouse.core.desired import duration
+from pilothouse.core.spelling import duration
 
 # More often than this is a load, not a look.
 SHORTEST = timedelta(seconds=1)
