@@ -18,7 +18,7 @@ from pilothouse.core.drift_known import Correction
 from pilothouse.core.observed import Decoded, ObjectRef, Suspect
 from pilothouse.core.outcome import Outcome
 from pilothouse.core.versions import Found, Query
-from pilothouse.engine import codec
+from pilothouse.engine import chart_codec, codec
 from pilothouse.engine.failures import as_error, our_errors
 from pilothouse.engine.process import CONTRACT, EngineProcess, Incarnation
 from pilothouse.engine.v1 import engine_pb2 as pb
@@ -141,7 +141,7 @@ class EngineClient:
 
     async def resolve_chart(self, chart: ChartAsk) -> ResolvedChart:
         """Find a chart and bring it into the engine's cache."""
-        request = pb.ResolveChartRequest(source=codec.chart_source(chart))
+        request = pb.ResolveChartRequest(source=chart_codec.chart_source(chart))
         reply = await self._unary("ResolveChart", request, pb.ResolveChartReply)
         return ResolvedChart(
             reply.name, reply.version, reply.digest, reply.republished, tuple(reply.warnings)
@@ -152,7 +152,7 @@ class EngineClient:
     ) -> list[Found]:
         """Ask a chart's repository which versions it has; nothing is downloaded."""
         request = pb.FindVersionsRequest(
-            source=codec.chart_source(chart),
+            source=chart_codec.chart_source(chart),
             queries=[
                 pb.FindVersionsRequest.Query(name=one.name, version=one.version, held=one.held)
                 for one in queries
@@ -160,7 +160,7 @@ class EngineClient:
             max_age_ms=int(max_age.total_seconds() * 1000),
         )
         reply = await self._unary("FindVersions", request, pb.FindVersionsReply)
-        return [codec.found(answer) for answer in reply.answers]
+        return [chart_codec.found(answer) for answer in reply.answers]
 
     async def compose(
         self,
