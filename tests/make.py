@@ -80,3 +80,13 @@ def objects(revision: int = 1, *troubled: Health, total: int = 4) -> Objects:
         for number, health in enumerate(troubled)
     )
     return Objects(revision, total, total - len(states), states)
+
+
+class HandClock:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.moment = datetime(2026, 11, 15, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.moment

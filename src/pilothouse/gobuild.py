@@ -21,6 +21,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,8 +65,16 @@ def engine_program(root: Path) -> GoProgram:
     module = root / "engine"
     # Charts ask for it in `.Capabilities.HelmVersion`.
     helm = required_version(module, "helm.sh/helm/v4")
-    stamp = f"-X helm.sh/helm/v4/internal/version.version={helm}"
-    return GoProgram("pilothouse-engine", module, "./cmd/engine", ldflags=f"-s -w {stamp}")
+    # Neither changes with every commit, so an engine is built again only when its sources are others.
+    stamps = f"-X helm.sh/helm/v4/internal/version.version={helm} -X main.version={_version(root)}"
+    return GoProgram("pilothouse-engine", module, "./cmd/engine", ldflags=f"-s -w {stamps}")
+
+
+def _version(root: Path) -> str:
+    try:
+        return str(tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"])
+    except FileNotFoundError as error:
+        raise GoBuildError(f"{root} holds no pyproject.toml") from error
 
 
 def required_version(module_dir: Path, path: str) -> str:

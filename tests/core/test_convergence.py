@@ -107,7 +107,26 @@ def test_a_failed_upgrade_goes_back_to_what_was_good():
     assert isinstance(stopped, Stop)
     synced = next(one for one in world.release.status.conditions if one.type == "Synced")
     assert (synced.status, synced.reason) == ("False", "RollbackLimitReached")
-    assert "it broke" in synced.message
+    assert synced.message == (
+        "failed once, and rollbackLimit 1 allows no further try; the last good revision runs; "
+        "edit the spec to try again: it broke"
+    )
+
+
+def test_a_limit_of_nothing_undoes_one_failure_and_counts_what_there_was():
+    world = World(limit=0)
+    world.edit(1)
+    # The first try leaves nothing to undo, so it is no reason to give up.
+    world.step("fail before", FaultKind.TIMEOUT)
+    assert isinstance(world.step(), Wait)
+    world.now += timedelta(minutes=11)
+    world.step("fail after", FaultKind.HOOK)
+    assert isinstance(world.step(), Uninstall)
+    stopped = world.settle()
+    assert isinstance(stopped, Stop)
+    assert stopped.reason.startswith(
+        "failed once, and rollbackLimit 0 allows no further try; it is not installed; edit the spec"
+    )
 
 
 def test_a_failed_first_install_with_a_limit_is_removed_and_tried_again():

@@ -10,12 +10,10 @@ from make import release
 from pilothouse.api.status import AtProvider, ReleaseStatus
 from pilothouse.core.desired import (
     Sources,
-    changes,
     desired,
-    duration,
     needs_version,
-    spelled,
 )
+from pilothouse.core.spelling import changes, duration, spelled
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),

@@ -4,11 +4,11 @@ import msgspec
 from make import NOW, objects, record, release
 
 from pilothouse.api.status import ReleaseStatus
-from pilothouse.core.conclude import conclude_quiet
 from pilothouse.core.desired import Defaults, Sources, desired
 from pilothouse.core.details import may_wait
 from pilothouse.core.observed import Health, ObjectRef, Objects, ObjectState, Observed
 from pilothouse.core.plan import Rest
+from pilothouse.core.resting import conclude_quiet
 from pilothouse.core.state import classify
 
 WEB = ObjectRef("apps/v1", "Deployment", "web", "web")

@@ -10,13 +10,14 @@ from make import NOW, objects, record, release
 from pilothouse.api.release import Release
 from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.access import Access
-from pilothouse.core.conclude import attempts_of, conclude_action, conclude_quiet
+from pilothouse.core.conclude import attempts_of, conclude_action
 from pilothouse.core.conditions import READY, SYNCED, find
 from pilothouse.core.decide import decide
 from pilothouse.core.desired import Desired, Sources, desired
 from pilothouse.core.observed import Health, Objects, Observed, Record
 from pilothouse.core.outcome import Ended, Fault, Outcome
 from pilothouse.core.plan import Check, Install, Plan, Rest, Upgrade, Wait
+from pilothouse.core.resting import conclude_quiet
 from pilothouse.core.state import classify
 from pilothouse.core.trust import Checked, noted, passed, seal_of, settled, unchecked
 from pilothouse.core.trust_report import conclude_check, still_ready
@@ -186,7 +187,9 @@ def test_a_pin_of_another_chart_is_deployed_or_refused() -> None:
     assert isinstance(world.plan(), Wait)
     world.now += timedelta(hours=1)
     world.answer(OTHER)
-    assert world.plan() == Upgrade("digest of chart tiny 1.0.0 changed")
+    plan = world.plan()
+    assert isinstance(plan, Upgrade)
+    assert plan.reason == "digest of chart tiny 1.0.0 changed"
 
 
 def test_what_is_no_longer_at_its_source_cannot_be_checked() -> None:

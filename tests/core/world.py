@@ -16,7 +16,6 @@ from pilothouse.core.conclude import (
     attempts_of,
     conclude_action,
     conclude_fault,
-    conclude_quiet,
 )
 from pilothouse.core.decide import decide, question
 from pilothouse.core.desired import Desired, desired
@@ -49,6 +48,7 @@ from pilothouse.core.plan import (
     Upgrade,
     Wait,
 )
+from pilothouse.core.resting import conclude_quiet
 from pilothouse.core.state import classify
 from pilothouse.faults import FaultKind
 

@@ -406,6 +406,37 @@ def test_a_change_made_while_nobody_looked_is_found(ground: Ground, helm4) -> No
     assert statuses == ["superseded", "deployed"]
 
 
+def test_a_poll_finds_what_no_watch_can_tell(ground: Ground, hub: DevCluster) -> None:
+    """A change in Helm's own name looks like Helm's; an object of others is not watched at all."""
+    ground.deploy("polled")
+    where = ("-n", ground.namespace)
+    hub.kubectl("create", "configmap", "neighbour", "--from-literal=key=old", *where)
+    detail = {"apiVersion": "v1", "kind": "ConfigMap", "name": "neighbour", "fieldPath": "data.key"}
+    detail |= {"namespace": ground.namespace, "toConnectionSecretKey": "key"}
+    details = {
+        "connectionDetails": [detail | {"skipPartOfReleaseCheck": True}],
+        "writeConnectionSecretToRef": {"name": "polled", "namespace": ground.namespace},
+    }
+    hub.kubectl("patch", "release", "polled", "--type=merge", "-p", json.dumps({"spec": details}))
+    eventually(lambda: ground.value("secret", "polled", "{.data.key}") == "b2xk")
+    hub.kubectl("patch", "cm", "neighbour", *where, "-p", '{"data":{"key":"new"}}')
+
+    live = json.loads(hub.kubectl("get", "cm", "polled", *where, "-o", "json"))
+    kept = {name: live["metadata"][name] for name in ("name", "labels", "annotations")}
+    forged = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": kept}
+    forged["data"] = live["data"] | {"colour": "red"}
+    apply = ("apply", "--server-side", "--field-manager=helm", *where, "-f", "-")
+    hub.kubectl(*apply, input=json.dumps(forged))
+    ground.settled("polled")
+    assert ground.colour("polled") == "red"
+    assert ground.value("secret", "polled", "{.data.key}") == "b2xk"
+
+    hub.kubectl("annotate", "release", "polled", "crossplane.io/poll-interval=1s")
+    eventually(lambda: ground.colour("polled") == "blue")
+    eventually(lambda: ground.value("secret", "polled", "{.data.key}") == "bmV3")
+    assert ground.stage.get("polled")["status"]["atProvider"]["revision"] == 1
+
+
 def test_our_own_writes_are_never_compared(ground: Ground, hub: DevCluster) -> None:
     ground.deploy("clean")
     ground.hub.kubectl(

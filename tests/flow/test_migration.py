@@ -1,7 +1,7 @@
 """A fleet of provider-helm's is taken over: not a revision, not a manifest, not a Release is lost.
 
-The clusters and Helm's records are real; provider-helm itself is not to be had here, so its CRDs, statuses and
-ownership are laid out as it leaves them.
+The clusters, Helm's records and the garbage collector are real; provider-helm itself is not to be had here,
+so its CRDs, statuses and ownership are laid out as it leaves them.
 """
 
 import hashlib
@@ -135,7 +135,10 @@ def fleet(make_cluster, repository, tmp_path, helm3, helm4) -> Iterator[Stage]:
         "get", "providerrevision", "provider-helm-1", "-o", "jsonpath={.metadata.uid}"
     )
     owner = package | {"name": "provider-helm-1", "uid": uid, "controller": True}
-    apply(hub, *upstream_crds(owner | {"blockOwnerDeletion": True}))
+    owner["blockOwnerDeletion"] = True
+    canary = {"name": "canary", "namespace": "default", "ownerReferences": [owner]}
+    apply(hub, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": canary})
+    apply(hub, *upstream_crds(owner))
     hub.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
     controller = ControllerProcess(hub, tmp_path)
     stage = Stage(hub, repository, controller, tmp_path)
@@ -223,8 +226,14 @@ def test_a_fleet_is_taken_over_in_the_order_of_the_guide(fleet: Stage, helm4) ->
     assert len(ours) == 7
     assert all(DIGEST in one["annotations"] and "ownerReferences" not in one for one in ours)
 
-    # The package goes. Nothing of it owns the CRDs any more, so nothing can take them along.
-    hub.kubectl("delete", "providerrevision", "provider-helm-1", "--timeout=60s")
+    # The package goes, and what it still owns goes with it. In the foreground, so that it stays until the collector
+    # has seen it: the collector looks for new kinds every half minute, and an owner that is gone before it was ever
+    # seen is asked for with doubling pauses instead.
+    delete = ("delete", "providerrevision", "provider-helm-1", "--cascade=foreground")
+    hub.kubectl(*delete, "--timeout=120s")
+    assert not hub.kubectl("get", "cm", "canary", "-n", "default", "--ignore-not-found")
+    crds = json.loads(hub.kubectl("get", "crd", "-o", "json"))["items"]
+    assert len([one for one in crds if "helm" in one["spec"]["group"]]) == 7
     assert len(json.loads(hub.kubectl("get", "releases", "-o", "json"))["items"]) == 3
     fleet.release("by-four", "hello", NAMESPACE, {"message": "edited", "replicas": 1})
     label = ("get", "cm", "by-four", "-n", NAMESPACE, "-o", "jsonpath={.data.message}")

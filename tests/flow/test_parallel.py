@@ -1,7 +1,6 @@
 """Many releases at once; whoever is slow or dead delays nobody else."""
 
 import json
-import re
 import socket
 import time
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from road import detour, road_to
 from stage import Stage, conditions, eventually
 
 CROWD = 60
@@ -94,22 +94,26 @@ def disturbers(stage: Stage, count: int, name: str, **how: Any) -> list[dict[str
 def test_the_slow_and_the_dead_delay_nobody(stage: Stage, hub, edge) -> None:
     stage.chart("small", {"cm.yaml": SMALL})
     stage.chart("lengthy", {"hook.yaml": LONG_HOOK})
-    kubeconfig = edge.kubeconfig.read_text()
-    stage.config("parallel-edge", kubeconfig.encode())
+    stage.config("parallel-edge", edge.kubeconfig.read_bytes())
     alone = seconds_for(stage, "alone")
-    with silent() as mute:
-        for name, address in (("parallel-dead", nobody()), ("parallel-mute", mute)):
-            elsewhere = re.sub(r"https://127\.0\.0\.1:\d+", f"https://{address}", kubeconfig)
-            stage.config(name, elsewhere.encode())
+    with silent() as mute, road_to(edge.server) as road:
+        for name, address in (("dead", nobody()), ("mute", mute), ("hushed", road.address)):
+            stage.config(f"parallel-{name}", detour(edge, address))
+        # Once a cluster has been seen actions are begun on it: these are when it has fallen silent.
+        apply(stage, disturbers(stage, 1, "hushed-later", config="parallel-hushed"))
+        stage.wait("hushed-later-0", "Ready")
+        road.silence()
         slow = [
             *disturbers(stage, FEW, "dead", config="parallel-dead"),
             *disturbers(stage, FEW, "mute", config="parallel-mute"),
+            *disturbers(stage, MANY, "hushed", config="parallel-hushed"),
             *disturbers(stage, MANY, "no-chart", repository=f"http://{mute}"),
             *disturbers(stage, MANY, "no-version", repository=f"http://{mute}", version=""),
             *disturbers(stage, FEW, "hooked", chart="lengthy", waitTimeout="10m"),
         ]
         apply(stage, slow)
-        eventually(lambda: under_way(hub, "dead", "no-chart", "hooked") == 2 * FEW + MANY)
+        kinds = ("dead", "hushed", "no-chart", "hooked")
+        eventually(lambda: under_way(hub, *kinds) == 2 * (FEW + MANY))
         among_others = seconds_for(stage, "among")
         # All of them in one request.
         releases = "/apis/helm.crossplane.io/v1beta1/releases"

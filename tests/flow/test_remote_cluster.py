@@ -1,69 +1,10 @@
 """A Release on another cluster than the one it is written on."""
 
-import contextlib
 import json
 import re
-import socket
-import threading
-from collections.abc import Iterator
 
+from road import detour, road_to
 from stage import Stage, conditions, eventually, history, secret_config
-
-
-class Road:
-    """The way to a cluster, which can be cut and mended."""
-
-    def __init__(self, to: int) -> None:
-        self._to = to
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        self._open: set[socket.socket] = set()
-        self._cut = False
-        threading.Thread(target=self._accept, name="road", daemon=True).start()
-
-    def cut(self) -> None:
-        self._cut = True
-        for one in list(self._open):
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-
-    def mend(self) -> None:
-        self._cut = False
-
-    def close(self) -> None:
-        self.cut()
-        self._listener.close()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                here, _ = self._listener.accept()
-                if self._cut:
-                    here.close()
-                    continue
-                there = socket.create_connection(("127.0.0.1", self._to))
-                for one, other in ((here, there), (there, here)):
-                    self._open.add(one)
-                    pair = (one, other)
-                    threading.Thread(target=self._carry, args=pair, daemon=True).start()
-
-    def _carry(self, one: socket.socket, other: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while data := one.recv(65536):
-                other.sendall(data)
-        with contextlib.suppress(OSError):
-            other.shutdown(socket.SHUT_RDWR)
-        self._open.discard(one)
-        one.close()
-
-
-@contextlib.contextmanager
-def road_to(server: str) -> Iterator[Road]:
-    road = Road(int(server.rsplit(":", 1)[1]))
-    try:
-        yield road
-    finally:
-        road.close()
 
 
 def test_a_secret_kubeconfig_leads_to_another_cluster(stage: Stage, hub, edge, helm4) -> None:
@@ -92,9 +33,7 @@ def test_a_cluster_may_come_after_its_release(stage: Stage, hub, edge) -> None:
 
 def test_a_cluster_goes_away_and_comes_back(stage: Stage, hub, edge, helm4, namespace) -> None:
     with road_to(edge.server) as road:
-        kubeconfig = edge.kubeconfig.read_text()
-        detour = re.sub(r"https://127\.0\.0\.1:\d+", f"https://127.0.0.1:{road.port}", kubeconfig)
-        stage.config("flaky", detour.encode())
+        stage.config("flaky", detour(edge, road.address))
         stage.release("patient", "hello", "patience", {"message": "before"}, config="flaky")
         stage.wait("patient", "Ready")
         road.cut()

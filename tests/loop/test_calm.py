@@ -1,7 +1,9 @@
 """Details wait a moment, headlines do not, and nothing waits for ever."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+
+from make import HandClock
 
 from pilothouse.api.meta import Key
 from pilothouse.api.status import ReleaseStatus
@@ -10,16 +12,6 @@ from pilothouse.loop.queue import KeyedQueue
 
 SHOP = Key("releases.helm.crossplane.io", "", "shop")
 BEFORE, DETAIL, HEADLINE = ReleaseStatus(), ReleaseStatus(summary="1/2"), ReleaseStatus(retries=1)
-
-
-class HandClock:
-    """A clock that is moved by hand."""
-
-    def __init__(self) -> None:
-        self.moment = datetime(2026, 11, 15, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.moment
 
 
 async def test_a_detail_waits_once_however_often_it_changes() -> None:

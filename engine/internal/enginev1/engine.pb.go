@@ -4726,7 +4726,7 @@ type CompareRequest struct {
 	Namespace     string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	Revision      int32                  `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
-	Objects       []*Ref                 `protobuf:"bytes,5,rep,name=objects,proto3" json:"objects,omitempty"`
+	Objects       []*Ref                 `protobuf:"bytes,5,rep,name=objects,proto3" json:"objects,omitempty"` // none: all that the record has
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -28,7 +28,11 @@ func Compare(ctx context.Context, c *cluster.Cluster, request *enginev1.CompareR
 	}
 	reply := &enginev1.CompareReply{}
 	equal := map[inventory.Ref]drift.Trace{}
-	for _, wanted := range request.GetObjects() {
+	objects := request.GetObjects()
+	if len(objects) == 0 {
+		objects = stored.all()
+	}
+	for _, wanted := range objects {
 		ref := refOf(wanted)
 		comparison := &enginev1.Comparison{Ref: wanted}
 		if info := stored.objects[ref]; info != nil {
@@ -90,6 +94,15 @@ func (a *run) stored(revision int) (*stored, error) {
 		out.objects[infoRef(info)] = info
 	}
 	return out, nil
+}
+
+// all names every object of the record.
+func (s *stored) all() []*enginev1.Ref {
+	out := make([]*enginev1.Ref, 0, len(s.objects))
+	for ref := range s.objects {
+		out = append(out, ref.Proto())
+	}
+	return out
 }
 
 // compare fills in what is different about one object, or gives the trace of one that is as applied.

@@ -85,6 +85,10 @@ func TestLiveDrift(t *testing.T) {
 		t.Error("a comparison wrote")
 	}
 
+	if all := l.compare(1); len(all) != len(out.GetInventory()) {
+		t.Errorf("asked for no object in particular: %v", all)
+	}
+
 	l.edit(`{"data":{"message":"theirs","extra":"kept"}}`)
 	_, version = l.message()
 	l.asked()

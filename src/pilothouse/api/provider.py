@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from pilothouse.api.meta import Condition, ObjectMeta, Rule, Wire, described
-from pilothouse.api.release import ReferencePolicy
+from pilothouse.api.references import ReferencePolicy
 
 IN_USE = "in-use.crossplane.io"
 CONFIG_LABEL = "crossplane.io/provider-config"

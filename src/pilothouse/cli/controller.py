@@ -161,7 +161,7 @@ def controller(
 
 
 def _patience(text: str) -> timedelta | None:
-    from pilothouse.core.desired import duration
+    from pilothouse.core.spelling import duration
 
     if text == "never":
         return None

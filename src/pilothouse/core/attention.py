@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pilothouse.api.release import Release
-from pilothouse.core.desired import Desired, ReleaseName, spelled
+from pilothouse.core.desired import Desired, ReleaseName
 from pilothouse.core.observed import ObjectRef
+from pilothouse.core.spelling import spelled
 
 TOKEN_LENGTH = 16
 

@@ -9,12 +9,9 @@ from datetime import datetime
 
 import msgspec
 
-from pilothouse.api.meta import Condition
-from pilothouse.api.release import RECONCILE_REQUESTED, Release
-from pilothouse.api.status import AtProvider, DeployedChart, LastAttempt, ReleaseStatus
+from pilothouse.api.release import Release
+from pilothouse.api.status import DeployedChart, LastAttempt, ReleaseStatus
 from pilothouse.core.conditions import (
-    READY,
-    find,
     moment,
     ready,
     synced,
@@ -23,25 +20,23 @@ from pilothouse.core.conditions import (
 )
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
-from pilothouse.core.details import objects_of, with_objects
 from pilothouse.core.hooks import with_tail, without_secrets
-from pilothouse.core.observed import FAILED, Decoded, Observed, Record
+from pilothouse.core.observed import FAILED, Observed
 from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice
 from pilothouse.core.plan import (
     Action,
     Install,
-    Plan,
     Rest,
     Rollback,
-    Stop,
     Uninstall,
     Unlock,
     Upgrade,
     name_of,
 )
 from pilothouse.core.redact import redact
+from pilothouse.core.resting import as_deployed, at_provider_of, conclude_quiet, requested
 from pilothouse.core.retry import Attempts, backoff
-from pilothouse.core.state import State, StateName, classify
+from pilothouse.core.state import classify
 from pilothouse.core.telling import DONE, FAILED_TO, describe, entry_of, superseded
 from pilothouse.core.trust import seal_of
 from pilothouse.core.versions import deployed_chart
@@ -74,14 +69,10 @@ def attempts_of(release: Release) -> Attempts:
         next_at=moment(status.next_attempt),
         error=status.last_attempt.error,
         rolled_back=status.failed,
-        asked_for_now=_request(release) != status.last_handled_reconcile_at,
+        asked_for_now=requested(release) != status.last_handled_reconcile_at,
         # An action that was begun says why; a refusal has nothing to say.
         only_refused=bool(status.last_attempt.error and not status.last_attempt.reason),
     )
-
-
-def _request(release: Release) -> str:
-    return release.metadata.annotations.get(RECONCILE_REQUESTED, "")
 
 
 def announce(release: Release, desired: Desired, plan: Action, now: datetime) -> ReleaseStatus:
@@ -105,7 +96,7 @@ def announce(release: Release, desired: Desired, plan: Action, now: datetime) ->
         retries=status.retries if same else 0,
         failed=status.failed if same else 0,
         next_attempt=status.next_attempt if same and going_back else None,
-        last_handled_reconcile_at=_request(release),
+        last_handled_reconcile_at=requested(release),
         last_attempt=LastAttempt(
             action=name,
             digest=asked,
@@ -129,7 +120,7 @@ def conclude_action(
         return Conclusion(status=release.status, entry=entry, again_now=True)
     name = name_of(plan)
     status = msgspec.structs.replace(
-        release.status, at_provider=_at_provider(release.status, outcome.record)
+        release.status, at_provider=at_provider_of(release.status, outcome.record)
     )
     entry = entry_of(release, ended, now)
     if fault:
@@ -147,7 +138,7 @@ def conclude_action(
         )
         return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
     status = msgspec.structs.replace(
-        _as_deployed(status, ended.desired, ended.desired.chart.digest)
+        as_deployed(status, ended.desired, ended.desired.chart.digest)
         if isinstance(plan, Install | Upgrade)
         else status,
         retries=0,
@@ -160,19 +151,6 @@ def conclude_action(
     state = classify(desired, after, now)
     status = conclude_quiet(release, desired, after, state, Rest(), now)
     return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
-
-
-def _as_deployed(status: ReleaseStatus, made_with: Desired, pin: str) -> ReleaseStatus:
-    """Note what the newest revision was made with and its record does not tell."""
-    return msgspec.structs.replace(
-        status,
-        patches_sha=made_with.patches_sha,
-        at_provider=msgspec.structs.replace(
-            status.at_provider,
-            digest=pin,
-            ownership_taken=made_with.take_ownership,
-        ),
-    )
 
 
 def _with_chart(status: ReleaseStatus, ended: Ended) -> ReleaseStatus:
@@ -224,7 +202,7 @@ def conclude_fault(
         retries=status.retries if same else 0,
         failed=status.failed if same else 0,
         observed_generation=release.metadata.generation,
-        last_handled_reconcile_at=_request(release),
+        last_handled_reconcile_at=requested(release),
         last_attempt=LastAttempt(
             action=status.last_attempt.action if same else action,
             digest=asked,
@@ -234,99 +212,6 @@ def conclude_fault(
         ),
     )
     return _failed(release, status, action, fault, None, now)
-
-
-def conclude_quiet(
-    release: Release, desired: Desired, observed: Observed, state: State, plan: Plan, now: datetime
-) -> ReleaseStatus:
-    """Return the status when nothing is to be done."""
-    status = release.status
-    running = observed.running
-    if running is None or running.waiting:
-        # While objects are being written their states are yesterday's news, and a write each.
-        status = with_objects(status, observed, desired.secrets)
-    if isinstance(plan, Stop):
-        said = redact(plan.reason, desired.secrets)
-        reason = "Deleting" if desired.absent else "Unavailable"
-        stopped = (
-            synced(release, now, true=False, reason=plan.kind, message=said),
-            ready(release, now, true=False, reason=reason, message=said),
-        )
-        return msgspec.structs.replace(
-            status,
-            synced=False,
-            conditions=with_conditions(release, *stopped),
-            observed_generation=release.metadata.generation,
-            at_provider=_at_provider(status, observed.record),
-            next_attempt=None,
-            last_handled_reconcile_at=_request(release),
-        )
-    if not isinstance(plan, Rest):
-        return status
-    if desired.paused:
-        return paused(release, now)
-    deployed = state.name in {StateName.IN_SYNC, StateName.UNREADY}
-    if not deployed:
-        return status
-    if observed.record and observed.record.digest == desired.digest:
-        # Also after the status was lost: the digest tells that all of this is deployed.
-        asked = status.at_provider.digest or desired.chart.digest
-        status = _as_deployed(status, desired, asked)
-    return msgspec.structs.replace(
-        status,
-        conditions=with_conditions(
-            release,
-            synced(release, now, true=True, reason="ReconcileSuccess", message=""),
-            deployed_ready(release, desired, state, observed, now),
-        ),
-        observed_generation=release.metadata.generation,
-        at_provider=_at_provider(status, observed.record, observed.decoded),
-        synced=True,
-        retries=0,
-        failed=0,
-        next_attempt=None,
-        last_handled_reconcile_at=_request(release),
-        last_attempt=_without_error(status.last_attempt),
-    )
-
-
-def is_paused(release: Release) -> bool:
-    """Whether nothing is to be done: by annotation, or because no policy allows anything."""
-    return release.paused or not release.spec.management_policies
-
-
-def paused(release: Release, now: datetime) -> ReleaseStatus:
-    """Return the status of a Release that is left alone."""
-    said = (
-        "paused by the annotation crossplane.io/paused"
-        if release.paused
-        else "paused: managementPolicies is empty"
-    )
-    told = synced(release, now, true=False, reason="ReconcilePaused", message=said)
-    return msgspec.structs.replace(release.status, conditions=with_conditions(release, told))
-
-
-def deployed_ready(
-    release: Release, desired: Desired, state: State, observed: Observed, now: datetime
-) -> Condition:
-    """Say whether what is deployed runs."""
-    generation = release.metadata.generation
-    if desired.by_objects and objects_of(observed) is None:
-        held = find(release.status.conditions, READY)
-        # Not looked at yet (after a restart, say): what was true for this spec is still the best answer.
-        if held and held.observed_generation == generation and held.reason == "Available":
-            return held
-        return ready(
-            release,
-            now,
-            true=False,
-            reason="Unavailable",
-            message="deployed; looking at its objects",
-        )
-    if state.name is StateName.IN_SYNC:
-        return ready(release, now, true=True, reason="Available", message="")
-    said = redact(state.reason, desired.secrets)
-    return ready(release, now, true=False, reason="Unavailable", message=said)
 
 
 def _failed(
@@ -369,26 +254,3 @@ def _can_make_namespace(desired: Desired, fault: Fault) -> bool:
 
 def _finished(attempt: LastAttempt, now: datetime, error: str) -> LastAttempt:
     return msgspec.structs.replace(attempt, finished=timestamp(now), error=error)
-
-
-def _without_error(attempt: LastAttempt) -> LastAttempt:
-    return msgspec.structs.replace(attempt, error="") if attempt.error else attempt
-
-
-def _at_provider(
-    status: ReleaseStatus, record: Record | None, decoded: Decoded | None = None
-) -> AtProvider:
-    held = status.at_provider
-    if record is None:
-        return AtProvider(version=held.version)
-    same = held.revision == record.revision
-    inside = decoded if decoded and decoded.revision == record.revision else None
-    return AtProvider(
-        state=record.status,
-        revision=record.revision,
-        # Metadata tells neither version nor description; a decoded record does.
-        version=record.chart_version or (inside.chart_version if inside else held.version),
-        release_description=record.description or (held.release_description if same else ""),
-        digest=held.digest,
-        ownership_taken=held.ownership_taken,
-    )

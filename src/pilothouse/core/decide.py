@@ -25,7 +25,7 @@ from pilothouse.core.plan import (
     Wait,
 )
 from pilothouse.core.retake import Retake, blindfold, retake
-from pilothouse.core.retry import Attempts
+from pilothouse.core.retry import Attempts, gave_up
 from pilothouse.core.state import State, StateName
 from pilothouse.core.trust import next_check
 
@@ -66,9 +66,8 @@ def decide(
         case StateName.ABSENT | StateName.OUT_OF_SYNC | StateName.FAILED if attempts.exhausted(
             asked, desired.rollback_limit
         ):
-            times = "once" if attempts.rolled_back == 1 else f"{attempts.rolled_back} times"
-            said = f"rolled back {times}; edit the spec to try again: {attempts.error}"
-            return Stop("RollbackLimitReached", said)
+            left = "it is not installed" if record is None else "the last good revision runs"
+            return Stop("RollbackLimitReached", gave_up(attempts, desired.rollback_limit, left))
         case _ if not attempts.only_refused and not attempts.due(asked, now):
             return Wait(attempts.error, until=attempts.next_at)
         case StateName.STALE if record and record.pending:

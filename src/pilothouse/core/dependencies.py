@@ -16,9 +16,10 @@ from pilothouse.api.release import Release
 from pilothouse.api.status import DependencyState, ReleaseStatus
 from pilothouse.core.attention import Attention, HealthCheck
 from pilothouse.core.conditions import READY, SYNCED, condition, find, merge, moment
-from pilothouse.core.desired import Desired, ReleaseName, spelled
+from pilothouse.core.desired import Desired, ReleaseName
 from pilothouse.core.observed import Health, ObjectRef
 from pilothouse.core.plan import CreateNamespace, Install, Plan, Stop, Uninstall, Upgrade, Wait
+from pilothouse.core.spelling import spelled
 from pilothouse.faults import FaultKind
 
 DEPENDENCIES_READY = "DependenciesReady"

@@ -79,6 +79,11 @@ def mode_for(rules: DriftRules, policies: Policies, record: Record) -> DriftMode
     return DriftMode.WARN if foreign or not policies.update else DriftMode.CORRECT
 
 
+def worth_searching(rules: DriftRules, record: Record) -> bool:
+    """Whether anything would come of comparing every object."""
+    return record.status == DEPLOYED and rules.mode is not DriftMode.IGNORE
+
+
 def judge(
     rules: DriftRules, policies: Policies, observed: Observed, known: Known, now: datetime
 ) -> Drift:

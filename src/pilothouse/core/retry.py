@@ -35,10 +35,23 @@ class Attempts:
         return self.digest == digest and self.failures > 0
 
     def exhausted(self, digest: str, limit: int | None) -> bool:
-        """Whether this question has failed as often as its limit allows."""
+        """Whether this question has failed as often as its limit allows.
+
+        What failed before it made a revision (the chart's server was down) has nothing to go back from, so it
+        counts for no limit, not even for 0.
+        """
         if limit is None or not self.failed_before(digest):
             return False
-        return self.rolled_back >= limit
+        return self.rolled_back >= max(limit, 1)
+
+
+def gave_up(attempts: Attempts, limit: int | None, left: str) -> str:
+    """Say that a limit is reached and what that has left."""
+    times = "once" if attempts.rolled_back == 1 else f"{attempts.rolled_back} times"
+    return (
+        f"failed {times}, and rollbackLimit {limit} allows no further try; {left}; "
+        f"edit the spec to try again: {attempts.error}"
+    )
 
 
 def backoff(failures: int, seed: str) -> timedelta:

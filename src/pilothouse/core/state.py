@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from pilothouse.core.desired import Desired, changes, plain_version, spelled
+from pilothouse.core.desired import Desired
 from pilothouse.core.drift_words import said_of
 from pilothouse.core.observed import DEPLOYED, FAILED, Decoded, Observed, Record
+from pilothouse.core.spelling import changes, plain_version, spelled
 
 # A foreign `helm` that has been pending for longer than this is not coming back.
 FOREIGN_PATIENCE = timedelta(minutes=15)

@@ -7,12 +7,13 @@ import msgspec
 
 from pilothouse.api.release import Release
 from pilothouse.api.status import ReleaseStatus
-from pilothouse.core.conclude import conclude_fault, deployed_ready
+from pilothouse.core.conclude import conclude_fault
 from pilothouse.core.conditions import SYNCED, find, merge
 from pilothouse.core.desired import Desired
 from pilothouse.core.observed import Observed
 from pilothouse.core.outcome import Conclusion, Fault
 from pilothouse.core.redact import redact
+from pilothouse.core.resting import deployed_ready
 from pilothouse.core.state import State, StateName
 from pilothouse.core.trust import question
 

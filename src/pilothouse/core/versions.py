@@ -15,9 +15,10 @@ import msgspec
 from pilothouse.api.release import Release
 from pilothouse.api.status import DeployedChart, ReleaseStatus
 from pilothouse.core import git
-from pilothouse.core.desired import ChartAsk, Desired, Offer, duration, plain_version
+from pilothouse.core.desired import ChartAsk, Desired, Offer
 from pilothouse.core.observed import Decoded, Record
 from pilothouse.core.outcome import Fault, Notice
+from pilothouse.core.spelling import duration, plain_version
 
 DEFAULT_INTERVAL = timedelta(minutes=10)
 SHORTEST_INTERVAL = timedelta(seconds=10)

@@ -26,9 +26,10 @@ STOP_SECONDS = 30.0
 LOOK_SECONDS = 0.5
 READY_SECONDS = 300.0
 TIDY_SECONDS = 60
-CONFIGS = "providerconfigs.helm.crossplane.io"
-# Those of examples/releases.yaml: in a user's own cluster there may be others.
-RELEASES = ("hello-hub", "hello-edge", "latest-edge")
+RELEASES = "releases.helm.crossplane.io"
+# What is ours in a user's own cluster, as examples/releases.yaml labels it.
+LABEL, OURS = "app.kubernetes.io/part-of", "pilothouse-demo"
+SELECTED = ("-l", f"{LABEL}={OURS}")
 
 Say = Callable[[str], None]
 
@@ -62,10 +63,9 @@ async def run_demo(hub_kubeconfig: Path | None, programs: Programs, say: Say) ->
     """Start everything, show progress, say where to look, and keep it running until cancelled."""
     async with contextlib.AsyncExitStack() as stack:
         demo = await _start(stack, hub_kubeconfig, programs, say)
-        theirs = await _own_default(demo) if hub_kubeconfig else ""
         controller = await stack.enter_async_context(_controller(demo))
         if hub_kubeconfig:
-            stack.push_async_callback(_tidy, demo, theirs, say)
+            stack.push_async_callback(_tidy, demo, say)
         shown = asyncio.create_task(_show(demo, say), name="show the example")
         died = asyncio.create_task(controller.wait(), name="the controller's end")
         try:
@@ -85,16 +85,17 @@ async def _start(
     stack: contextlib.AsyncExitStack, hub: Path | None, programs: Programs, say: Say
 ) -> Demo:
     place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pilothouse-demo-")))
+    by_name: dict[str, DevCluster] = {}
+    if hub:
+        described = "the cluster of your kubeconfig"
+        by_name["hub"] = DevCluster("hub", place, described, hub, 0, programs.kube.kubectl)
+        await _refuse_to_overwrite(by_name["hub"])
     names = ["edge"] if hub else ["hub", "edge"]
     requests = [ClusterRequest(name, place / name, ephemeral=True) for name in names]
     fleet = await stack.enter_async_context(
         running_fleet(requests, programs.kube, lambda name, text: say(f"{name}: {text}"))
     )
-    by_name = {cluster.name: cluster for cluster in fleet.clusters}
-    if hub:
-        by_name["hub"] = DevCluster(
-            "hub", place, "the cluster of your kubeconfig", hub, 0, programs.kube.kubectl
-        )
+    by_name |= {cluster.name: cluster for cluster in fleet.clusters}
     repository = stack.enter_context(charts.serve(place / "charts"))
     for version in ("1.0.0", "1.1.0"):
         repository.add(EXAMPLES / "charts" / "hello", version=version)
@@ -154,27 +155,45 @@ async def _apply(demo: Demo) -> None:
     await _kubectl(demo.hub, "apply", "-f", "-", text=text)
 
 
-async def _own_default(demo: Demo) -> str:
-    """Return the default ProviderConfig that a user's cluster has already, if any."""
-    try:
-        return await _kubectl(
-            demo.hub, "get", f"{CONFIGS}/default", "--ignore-not-found", "-o", "name"
-        )
-    except DevClusterError:  # not even the kind is there
-        return ""
+async def _refuse_to_overwrite(hub: DevCluster) -> None:
+    """A cluster of the user's own may have objects of the example's names that are not ours."""
+    look = ("get", "-f", "-", "--ignore-not-found", "-o", "json")
+    documents = (EXAMPLES / "releases.yaml").read_text().split("\n---\n")
+    for ours in (True, False):
+        text = "\n---\n".join(one for one in documents if ("apiVersion: helm" in one) is ours)
+        try:
+            answer = await _kubectl(hub, *look, text=text)
+        except DevClusterError as error:
+            if ours and "no matches for kind" in str(error):
+                continue  # where our kinds are unknown nothing can be of one
+            raise
+        _refuse_strangers(answer)
 
 
-async def _tidy(demo: Demo, theirs: str, say: Say) -> None:
-    """Take out of someone's own cluster what only a running controller can remove."""
-    say("removing the example's Releases from your cluster")
-    remove = ("delete", "--ignore-not-found", "-n", "default", f"--timeout={TIDY_SECONDS}s")
-    configs = [f"{CONFIGS}/edge"] if theirs else [f"{CONFIGS}/edge", f"{CONFIGS}/default"]
+def _refuse_strangers(answer: str) -> None:
+    found = json.loads(answer) if answer.strip() else {}
+    for one in found.get("items", [found] if found else []):
+        metadata = one["metadata"]
+        if metadata.get("labels", {}).get(LABEL) != OURS:
+            raise DevClusterError(
+                f"your cluster has a {one['kind']} {metadata['name']} of its own, which the example would "
+                f"overwrite: rename or delete it, or label it {LABEL}={OURS} if it is left of an earlier example"
+            )
+
+
+async def _tidy(demo: Demo, say: Say) -> None:
+    """Take the example out of someone's own cluster: the Releases first, while a controller can remove them."""
+    say("removing the example from your cluster")
+    remove = ("delete", "--ignore-not-found", f"--timeout={TIDY_SECONDS}s", *SELECTED)
+    left = "left in your cluster: Pilothouse's CRDs, which other Releases may need"
     try:
-        await _kubectl(demo.hub, *remove, "releases.helm.crossplane.io", *RELEASES)
-        await _kubectl(demo.hub, *remove, *configs, "secret/edge")
+        await _kubectl(demo.hub, *remove, RELEASES)
+        await _kubectl(demo.hub, *remove, "providerconfigs.helm.crossplane.io")
+        await _kubectl(demo.hub, *remove, "-n", "default", "secret")
+        await _kubectl(demo.hub, *remove, "namespace")
     except DevClusterError as error:
-        say(f"not everything could be removed: {error}")
-    say("left in your cluster: Pilothouse's CRDs and the namespace hello")
+        left = f"not everything could be removed, look for the label {LABEL}={OURS}: {error}"
+    say(left)
 
 
 async def _kubectl(cluster: DevCluster, *arguments: str, text: str = "") -> str:
@@ -204,9 +223,7 @@ async def _show_until_ready(demo: Demo, say: Say) -> None:
     shown: dict[str, str] = {}
     async with asyncio.timeout(READY_SECONDS):
         while True:
-            answer = await _kubectl(
-                demo.hub, "get", "releases.helm.crossplane.io", *RELEASES, "-o", "json"
-            )
+            answer = await _kubectl(demo.hub, "get", RELEASES, *SELECTED, "-o", "json")
             items = json.loads(answer)["items"]
             for item in items:
                 name, now = item["metadata"]["name"], _state(item)
@@ -236,10 +253,10 @@ def _where_to_look(demo: Demo) -> str:
 Three Releases run on two clusters. Look around, in another terminal:
 
   {kubectl} --kubeconfig {hub} get releases
-  {kubectl} --kubeconfig {hub} describe release hello-edge
-  {kubectl} --kubeconfig {edge} get all -n hello
+  {kubectl} --kubeconfig {hub} describe release demo-edge
+  {kubectl} --kubeconfig {edge} get all -n pilothouse-demo
   {helm} --kubeconfig {edge} list -A
-  {kubectl} --kubeconfig {hub} edit release hello-hub
+  {kubectl} --kubeconfig {hub} edit release demo-hub
   tail -f {demo.log}
 
 Ctrl-C stops everything."""

@@ -1,8 +1,4 @@
-"""The engine's verbs as coroutines.
-
-A cluster handle lives as long as one engine; credentials live longer. So every verb takes credentials, and
-the handle for the living engine is looked up, or asked for, here.
-"""
+"""The engine's verbs as coroutines."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
@@ -18,9 +14,9 @@ from pilothouse.core.drift_known import Correction
 from pilothouse.core.observed import Decoded, ObjectRef, Suspect
 from pilothouse.core.outcome import Outcome
 from pilothouse.core.versions import Found, Query
-from pilothouse.engine import codec
-from pilothouse.engine.failures import as_error, our_errors
-from pilothouse.engine.process import CONTRACT, EngineProcess, Incarnation
+from pilothouse.engine import chart_codec, codec
+from pilothouse.engine.failures import our_errors
+from pilothouse.engine.line import SERVICE, EngineLine
 from pilothouse.engine.v1 import engine_pb2 as pb
 from pilothouse.errors import Missing
 from pilothouse.faults import FaultKind
@@ -39,39 +35,11 @@ from pilothouse.ports import (
     WatchBatch,
 )
 
-_SERVICE = "/pilothouse.engine.v1.Engine/"
-
 AnyKind = Kind[Any]
 
 
-class EngineClient:
-    """Speaks to whichever engine is alive."""
-
-    def __init__(self, process: EngineProcess) -> None:
-        self._process = process
-        self._incarnation = 0
-        self._handles: dict[str, str] = {}
-        self._calls: dict[str, Any] = {}
-
-    async def hello(self) -> pb.HelloReply:
-        """Ask the engine for its versions."""
-        reply: pb.HelloReply = await self._unary(
-            "Hello", pb.HelloRequest(contract=CONTRACT), pb.HelloReply
-        )
-        return reply
-
-    async def connect(self, credentials: Credentials) -> str:
-        """Return the handle of a cluster in the living engine; needs no answer from the cluster."""
-        living = await self._living()
-        known = self._handles.get(credentials.fingerprint)
-        if known:
-            return known
-        request = codec.connect_request(credentials)
-        reply = await self._unary("Connect", request, pb.ConnectReply)
-        if living.number == self._incarnation:
-            self._handles[credentials.fingerprint] = reply.cluster
-        handle: str = reply.cluster
-        return handle
+class EngineClient(EngineLine):
+    """Every verb, as a coroutine."""
 
     async def get(self, at: Credentials, kind: AnyKind, name: str, namespace: str = "") -> bytes:
         """Read one object."""
@@ -141,7 +109,7 @@ class EngineClient:
 
     async def resolve_chart(self, chart: ChartAsk) -> ResolvedChart:
         """Find a chart and bring it into the engine's cache."""
-        request = pb.ResolveChartRequest(source=codec.chart_source(chart))
+        request = pb.ResolveChartRequest(source=chart_codec.chart_source(chart))
         reply = await self._unary("ResolveChart", request, pb.ResolveChartReply)
         return ResolvedChart(
             reply.name, reply.version, reply.digest, reply.republished, tuple(reply.warnings)
@@ -152,7 +120,7 @@ class EngineClient:
     ) -> list[Found]:
         """Ask a chart's repository which versions it has; nothing is downloaded."""
         request = pb.FindVersionsRequest(
-            source=codec.chart_source(chart),
+            source=chart_codec.chart_source(chart),
             queries=[
                 pb.FindVersionsRequest.Query(name=one.name, version=one.version, held=one.held)
                 for one in queries
@@ -160,7 +128,7 @@ class EngineClient:
             max_age_ms=int(max_age.total_seconds() * 1000),
         )
         reply = await self._unary("FindVersions", request, pb.FindVersionsReply)
-        return [codec.found(answer) for answer in reply.answers]
+        return [chart_codec.found(answer) for answer in reply.answers]
 
     async def compose(
         self,
@@ -206,7 +174,7 @@ class EngineClient:
     async def compare(
         self, at: Credentials, release: ReleaseName, revision: int, suspects: Sequence[Suspect]
     ) -> list[Comparison]:
-        """Ask what applying these objects again would change."""
+        """Ask what applying these objects, or all of them, again would change."""
         request = pb.CompareRequest(
             cluster=await self.connect(at),
             namespace=release.namespace,
@@ -273,7 +241,7 @@ class EngineClient:
         living = await self._living()
         with our_errors("Observe"):
             call = living.channel.stream_stream(
-                _SERVICE + "Observe",
+                SERVICE + "Observe",
                 request_serializer=pb.ObserveRequest.SerializeToString,
                 response_deserializer=pb.ObserveBatch.FromString,
             )(requests())
@@ -300,48 +268,6 @@ class EngineClient:
         async with aclosing(self._stream("Run", request, pb.RunEvent)) as events:
             async for event in events:
                 yield codec.run_event(event)
-
-    async def _object(self, call: pb.ObjectCall) -> bytes:
-        living = await self._living()
-        answer = await living.calls.ask(call)
-        if answer.HasField("fault"):
-            raise as_error(codec.fault(answer.fault))
-        return answer.object
-
-    async def _unary(self, verb: str, request: Any, reply: type[Any]) -> Any:
-        living = await self._living()
-        call = self._calls.get(verb)
-        if call is None:
-            call = living.channel.unary_unary(
-                _SERVICE + verb,
-                request_serializer=type(request).SerializeToString,
-                response_deserializer=reply.FromString,
-            )
-            self._calls[verb] = call
-        with our_errors(verb):
-            return await call(request)
-
-    async def _stream(self, verb: str, request: Any, reply: type[Any]) -> AsyncGenerator[Any, None]:
-        living = await self._living()
-        with our_errors(verb):
-            call = living.channel.unary_stream(
-                _SERVICE + verb,
-                request_serializer=type(request).SerializeToString,
-                response_deserializer=reply.FromString,
-            )(request)
-            try:
-                async for message in call:
-                    yield message
-            finally:
-                call.cancel()
-
-    async def _living(self) -> Incarnation:
-        living = await self._process.current()
-        if living.number != self._incarnation:
-            self._incarnation = living.number
-            self._handles.clear()
-            self._calls.clear()
-        return living
 
 
 def _attention(one: Attention | ReleaseName) -> pb.Attention:

@@ -8,16 +8,13 @@ from typing import Any
 import msgspec
 
 from pilothouse.api.kinds import Kind
-from pilothouse.core.access import Access
 from pilothouse.core.attention import Attention
-from pilothouse.core.desired import ChartAsk, Desired, ReleaseName
+from pilothouse.core.desired import Desired, ReleaseName
 from pilothouse.core.drift_known import Difference
-from pilothouse.core.git import GitAsk
 from pilothouse.core.observed import Health, ObjectRef, ObjectState, Record, WatchMode
 from pilothouse.core.outcome import Fault, HookLog, HookResult, Outcome
 from pilothouse.core.plan import Action, Install, Rollback, RunTests, Uninstall, Unlock, Upgrade
 from pilothouse.core.retake import Retake
-from pilothouse.core.versions import Found
 from pilothouse.engine.v1 import engine_pb2 as pb
 from pilothouse.faults import FaultKind
 from pilothouse.ports import (
@@ -75,64 +72,6 @@ def connect_request(credentials: Credentials) -> pb.ConnectRequest:
         request.identity.credentials = credentials.identity_credentials
         request.identity.injected = not credentials.identity_credentials
     return request
-
-
-def chart_source(chart: ChartAsk) -> pb.ChartSource:
-    """Say where a chart comes from."""
-    access = chart.access
-    return pb.ChartSource(
-        repository=chart.repository,
-        name=chart.name,
-        version=chart.version,
-        url=chart.url,
-        digest=chart.digest,
-        plain_http=chart.plain_http,
-        insecure_skip_tls_verify=chart.insecure_skip_tls_verify,
-        inline=chart.inline,
-        expected=chart.expected,
-        username=access.username,
-        password=access.password,
-        bearer_token=access.bearer_token,
-        docker_config=access.docker_config.encode(),
-        client_certificate=access.client_certificate.encode(),
-        client_key=access.client_key.encode(),
-        ca_bundle=access.ca_bundle.encode(),
-        git=_git_source(chart.git, access) if chart.git else None,
-        verify=_verification(access),
-    )
-
-
-def _git_source(asked: GitAsk, access: Access) -> pb.GitSource:
-    kind, _, value = asked.reference.partition(" ")
-    # A commit is all that is left of a tag or a range it was found by; a branch may be needed to find it.
-    named = {kind: value} if value and (kind == "branch" or not asked.commit) else {}
-    return pb.GitSource(
-        url=asked.url,
-        commit=asked.commit,
-        path=asked.path,
-        private_key=access.private_key.encode(),
-        passphrase=access.passphrase,
-        known_hosts=access.known_hosts.encode(),
-        **named,
-    )
-
-
-def _verification(access: Access) -> pb.Verification | None:
-    if not access.keyrings and not access.public_keys:
-        return None
-    return pb.Verification(keyrings=access.keyrings, public_keys=access.public_keys)
-
-
-def found(answer: pb.FindVersionsReply.Answer) -> Found:
-    """Read what a repository has."""
-    return Found(
-        version=answer.version,
-        held_fits=answer.held_fits,
-        newer=answer.newer,
-        held_digest=answer.held_digest,
-        tag=answer.tag,
-        fault=fault(answer.fault) if answer.HasField("fault") else None,
-    )
 
 
 def watch_batch(batch: pb.WatchBatch) -> WatchBatch:
@@ -285,7 +224,7 @@ def run_request(order: Order) -> pb.RunRequest:
             request.preflight = preflight
             request.skip_crds = desired.skip_crds
             request.take_ownership = desired.take_ownership
-            _force(request, desired, getattr(order.plan, "retake", None))
+            _force(request, desired, order.plan.retake if isinstance(order.plan, Upgrade) else None)
             request.patches.extend(desired.patches)
             request.chart_annotations.update(dict(desired.patch_annotations))
             request.kustomization = desired.kustomization.encode()

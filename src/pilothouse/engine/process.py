@@ -63,9 +63,8 @@ def locate() -> Path:
     packaged = Path(__file__).parent / "bin" / "pilothouse-engine"
     if packaged.is_file():
         return packaged
-    program = gobuild.engine_program(SOURCE)
     try:
-        return gobuild.build(program, gobuild.default_cache_root(), _report)
+        return gobuild.build(gobuild.engine_program(SOURCE), gobuild.default_cache_root(), _report)
     except gobuild.GoBuildError as error:
         raise PilothouseError(str(error)) from None
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from pilothouse.api.chart import SecretReference
-from pilothouse.api.release import KeySelector, Release, ValueSource
+from pilothouse.api.references import KeySelector, ValueSource
+from pilothouse.api.release import Release
 from pilothouse.core.access import Access
 from pilothouse.errors import Missing
 from pilothouse.faults import FaultKind

@@ -1,14 +1,14 @@
 """Actions under way: each runs as a task of its own and holds no worker.
 
 When one ends its outcome waits here, and its key is queued: the next pass concludes. An action that only
-waits (for readiness, for a hook) gives its slot to others, so a ten-minute hook delays nobody.
+waits (for readiness, for a hook) gives its slot to others, so a ten-minute hook delays nobody; nor does a cluster
+that does not answer (see slots.py).
 """
 
 import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Self
 
 import structlog
 
@@ -20,6 +20,7 @@ from pilothouse.core.outcome import Ended, Fault, Outcome
 from pilothouse.core.plan import Action, Install, Uninstall, Unlock, Upgrade, name_of
 from pilothouse.errors import EngineLost, PilothouseError
 from pilothouse.faults import FaultKind
+from pilothouse.loop.slots import Slot, Slots
 from pilothouse.ports import Meter, Order, Progress, Target
 
 log = structlog.get_logger(__name__)
@@ -43,7 +44,7 @@ class Actions:
         meter: Meter,
     ) -> None:
         self._tasks = tasks
-        self._slots = asyncio.Semaphore(at_once)
+        self._slots = Slots(at_once)
         self._owner = owner
         self._wake = wake
         self._meter = meter
@@ -110,7 +111,7 @@ class Actions:
             self._wake(key)
 
     async def _outcome(self, key: Key, target: Target, desired: Desired, plan: Action) -> Outcome:
-        slot = _Slot(self._slots)
+        slot = self._slots.on(target.id)
         try:
             if not isinstance(plan, Install | Upgrade):
                 async with slot:
@@ -136,7 +137,7 @@ class Actions:
                 record=target.record(desired.release), fault=Fault(error.kind, error.message)
             )
 
-    async def _follow(self, key: Key, target: Target, order: Order, slot: "_Slot") -> Outcome:
+    async def _follow(self, key: Key, target: Target, order: Order, slot: Slot) -> Outcome:
         async with contextlib.aclosing(target.run(order)) as events:
             async for event in events:
                 if isinstance(event, Outcome):
@@ -150,7 +151,7 @@ class Actions:
         if underway:
             underway.running = replace(underway.running, waiting=False)
 
-    def _progress(self, key: Key, progress: Progress, slot: "_Slot") -> None:
+    def _progress(self, key: Key, progress: Progress, slot: Slot) -> None:
         underway = self._underway.get(key)
         if underway is None or underway.running.waiting == progress.waiting:
             return
@@ -160,24 +161,3 @@ class Actions:
             slot.release()
             # A newer spec may have been waiting for this moment.
             self._wake(key)
-
-
-class _Slot:
-    """One place among the actions that work; given back once, early or at the end."""
-
-    def __init__(self, slots: asyncio.Semaphore) -> None:
-        self._slots = slots
-        self._held = False
-
-    async def __aenter__(self) -> Self:
-        await self._slots.acquire()
-        self._held = True
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self.release()
-
-    def release(self) -> None:
-        if self._held:
-            self._held = False
-            self._slots.release()

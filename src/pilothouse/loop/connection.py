@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from pilothouse.api.release import ConnectionDetail, Release
+from pilothouse.api.references import ConnectionDetail
+from pilothouse.api.release import Release
 from pilothouse.core.desired import Desired
 from pilothouse.errors import InvalidInput, Missing
 from pilothouse.faults import FaultKind

@@ -11,20 +11,17 @@ from datetime import timedelta
 import structlog
 
 from pilothouse.api.meta import Key
-from pilothouse.api.release import EXTERNAL_NAME, FINALIZER, POLL_INTERVAL, Release
+from pilothouse.api.release import EXTERNAL_NAME, FINALIZER, Release
 from pilothouse.core.abandon import ABANDON
 from pilothouse.core.conclude import (
     announce,
     attempts_of,
     conclude_action,
     conclude_fault,
-    conclude_quiet,
-    is_paused,
-    paused,
 )
 from pilothouse.core.decide import decide, question
 from pilothouse.core.dependencies import gate, in_order
-from pilothouse.core.desired import Desired, duration, needs_version
+from pilothouse.core.desired import Desired, needs_version
 from pilothouse.core.observed import Observed
 from pilothouse.core.outcome import Conclusion, Ended, Fault
 from pilothouse.core.plan import (
@@ -46,6 +43,7 @@ from pilothouse.core.plan import (
     name_of,
 )
 from pilothouse.core.redact import redact
+from pilothouse.core.resting import conclude_quiet, is_paused, paused
 from pilothouse.core.state import State, StateName, classify
 from pilothouse.core.telling import left_behind
 from pilothouse.core.trust import noted
@@ -68,6 +66,7 @@ from pilothouse.loop.connection import gather
 from pilothouse.loop.departures import Departures, abandoned
 from pilothouse.loop.helm_tests import HelmTests
 from pilothouse.loop.namespaces import create_namespace
+from pilothouse.loop.polls import Polls
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.repairs import Repairs
 from pilothouse.loop.survey import Surveyor
@@ -109,6 +108,7 @@ class Reconciler:
         self._departures = Departures(committer, clock, abandon_after)
         self._calm = Calm(queue, clock)
         self._checks = Checks(surveyor, committer, queue, clock)
+        self._polls = Polls(queue, clock)
         self._let_go: dict[Key, str] = {}
 
     def forget(self, key: Key) -> None:
@@ -116,6 +116,7 @@ class Reconciler:
         self._let_go.pop(key, None)
         self._departures.forget(key)
         self._calm.forget(key)
+        self._polls.forget(key)
         self._repairs.forget(key)
         self._surveyor.forget(key)
         self._queue.forget_timer(key)
@@ -180,7 +181,10 @@ class Reconciler:
         await self._repairs.conclude(key, release)
         release = await self._tests.conclude(key, release)
         observed = await self._surveyor.observe(key, release, wanted, target)
-        observed = self._repairs.look(key, target, wanted, observed)
+        asked = not wanted.absent and self._polls.due(key, release)
+        if asked:
+            self._surveyor.memory(key).connected = None
+        observed = self._repairs.look(key, target, wanted, observed, everything=asked)
         now = self._clock.now()
         state = classify(wanted, observed, now)
         plan = decide(wanted, observed, state, attempts_of(release), now)
@@ -255,7 +259,7 @@ class Reconciler:
                 await self._writer.status(release, status)
                 self._actions.start(key, target, wanted, plan)
             case Rest() | Wait() | Stop():
-                self._wait(key, release, plan)
+                self._wait(key, plan)
                 if isinstance(plan, Rest) and state.name in {StateName.IN_SYNC, StateName.UNREADY}:
                     await self._connect(key, release, wanted, target, observed)
                 now = self._clock.now()
@@ -332,13 +336,9 @@ class Reconciler:
         await self._writer.connect_secret(release, data)
         memory.connected = made_of
 
-    def _wait(self, key: Key, release: Release, plan: Rest | Wait | Stop) -> None:
+    def _wait(self, key: Key, plan: Rest | Wait | Stop) -> None:
         if isinstance(plan, Wait | Stop) and plan.until:
             self._queue.add_after(key, plan.until - self._clock.now() + timedelta(milliseconds=5))
-            return
-        interval = release.metadata.annotations.get(POLL_INTERVAL)
-        if interval:
-            self._queue.add_after(key, duration(interval, POLL_INTERVAL))
 
     async def _refuse(
         self, key: Key, release: Release, wanted: Desired | None, fault: Fault

@@ -5,6 +5,7 @@ the release meanwhile. The end of either queues the key.
 """
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -16,14 +17,15 @@ from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.conditions import SYNCED, find
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
-from pilothouse.core.drift import CALM, Standing, judge
+from pilothouse.core.drift import CALM, Standing, judge, worth_searching
 from pilothouse.core.drift_known import Finding, Known, found, repaired, swept
 from pilothouse.core.drift_report import Mended, conclude_repair, news, with_drift
-from pilothouse.core.observed import ObjectRef, Observed, Running, Suspect
+from pilothouse.core.observed import ObjectRef, Observed, Record, Running, Suspect
 from pilothouse.core.plan import Repair
 from pilothouse.errors import EngineLost, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.loop.queue import KeyedQueue
+from pilothouse.loop.slots import Slots
 from pilothouse.ports import Archive, Clock, Comparison, Meter, Target, Writer
 
 log = structlog.get_logger(__name__)
@@ -53,8 +55,10 @@ class Repairs:
         self._writer = writer
         self._archive = archive
         self._meter = meter
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._slots = Slots(AT_ONCE)
         self._known: dict[Key, Known] = {}
+        # What searches found, by the revision they looked at.
+        self._found: dict[Key, tuple[int, tuple[Suspect, ...]]] = {}
         self._comparing: dict[Key, asyncio.Task[None]] = {}
         self._repairing: dict[Key, tuple[Running, asyncio.Task[None]]] = {}
         self._ended: dict[Key, Mended] = {}
@@ -62,6 +66,7 @@ class Repairs:
     def forget(self, key: Key) -> None:
         """The object is gone."""
         self._known.pop(key, None)
+        self._found.pop(key, None)
         self._ended.pop(key, None)
 
     async def drain(self, grace: float) -> None:
@@ -74,8 +79,16 @@ class Repairs:
         for task in repairing:
             task.cancel()
 
-    def look(self, key: Key, target: Target, wanted: Desired, observed: Observed) -> Observed:
-        """Judge what the eyes saw; what must be compared is, beside this pass."""
+    def look(
+        self,
+        key: Key,
+        target: Target,
+        wanted: Desired,
+        observed: Observed,
+        *,
+        everything: bool = False,
+    ) -> Observed:
+        """Judge what the eyes saw; what must be compared is, beside this pass: `everything` when asked to."""
         if key in self._repairing:
             return replace(observed, running=observed.running or self._repairing[key][0])
         if wanted.paused or wanted.absent or observed.holder or observed.running:
@@ -83,18 +96,34 @@ class Repairs:
         made_from = observed.record.digest if observed.record else ""
         if made_from and made_from != wanted.digest and wanted.policies.update:
             return observed  # out of sync: an action is due, and applies everything
+        observed = self._with_found(key, observed)
         suspects = observed.objects.suspects if observed.objects else ()
-        if not suspects and key not in self._known:
+        if not suspects and not everything and key not in self._known:
             return replace(observed, drift=CALM)
         now = self._clock.now()
         known = swept(self._known.get(key, _NOTHING), suspects, now)
         self._remember(key, known)
         drift = judge(wanted.drift, wanted.policies, observed, known, now)
-        if drift.compare and observed.record and key not in self._comparing:
-            log.debug("comparing", key=str(key), objects=len(drift.compare))
-            work = self._compare(key, target, wanted, observed.record.revision, drift.compare)
-            self._comparing[key] = self._tasks.create_task(work, name=f"Compare {key}")
+        if observed.record and key not in self._comparing:
+            if everything and worth_searching(wanted.drift, observed.record):
+                self._begin(key, self._search(key, target, wanted, observed.record, suspects))
+            elif drift.compare:
+                log.debug("comparing", key=str(key), objects=len(drift.compare))
+                revision = observed.record.revision
+                self._begin(key, self._compare(key, target, wanted, revision, drift.compare))
         return replace(observed, drift=drift)
+
+    def _begin(self, key: Key, work: Coroutine[None, None, None]) -> None:
+        self._comparing[key] = self._tasks.create_task(work, name=f"Compare {key}")
+
+    def _with_found(self, key: Key, observed: Observed) -> Observed:
+        """Suspect also what a search has found that the eyes cannot see."""
+        objects, (revision, found_there) = observed.objects, self._found.get(key, (0, ()))
+        if objects is None or not found_there or revision != objects.revision:
+            return observed
+        seen = {one.ref for one in objects.suspects}
+        more = tuple(one for one in found_there if one.ref not in seen)
+        return replace(observed, objects=replace(objects, suspects=(*objects.suspects, *more)))
 
     def start(
         self, key: Key, target: Target, wanted: Desired, observed: Observed, plan: Repair
@@ -156,7 +185,7 @@ class Repairs:
             self._known[key] = found(self._known.get(key, _NOTHING), revision, findings)
 
         try:
-            async with self._slots:
+            async with self._slots.on(target.id):
                 told = await target.compare(wanted.release, revision, suspects)
             now = self._clock.now()
             said = {one.ref: one for one in told}
@@ -172,10 +201,40 @@ class Repairs:
             self._comparing.pop(key, None)
         self._queue.add(key)
 
+    async def _search(
+        self,
+        key: Key,
+        target: Target,
+        wanted: Desired,
+        record: Record,
+        suspects: tuple[Suspect, ...],
+    ) -> None:
+        """Compare every object, those too that look untouched."""
+        log.debug("searching", key=str(key))
+        looked_after = {one.ref for one in suspects}
+        try:
+            async with self._slots.on(target.id):
+                told = await target.compare(wanted.release, record.revision, ())
+        except PilothouseError as error:
+            log.warning("cannot search", key=str(key), error=error.message)
+            return
+        finally:
+            self._comparing.pop(key, None)
+        news = [
+            _finding(Suspect(one.ref), one, self._clock.now())
+            for one in told
+            if one.ref not in looked_after and (one.differences or one.missing)
+        ]
+        if news:
+            self._found[key] = (record.revision, tuple(one.suspect for one in news))
+            known = self._known.get(key, _NOTHING)
+            self._known[key] = found(known, record.revision, news)
+            self._queue.add(key)
+
     async def _repair(self, key: Key, target: Target, mended: Mended) -> None:
         began = self._clock.now()
         try:
-            async with self._slots:
+            async with self._slots.on(target.id):
                 failed = await target.repair(
                     mended.desired.release, mended.revision, mended.corrections
                 )

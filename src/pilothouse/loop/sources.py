@@ -10,9 +10,11 @@ import yaml
 
 from pilothouse.api.chart import SecretReference
 from pilothouse.api.meta import Key
-from pilothouse.api.release import KeySelector, Release, ValueSource
-from pilothouse.core.desired import Sources, as_helm_reads
+from pilothouse.api.references import KeySelector, ValueSource
+from pilothouse.api.release import Release
+from pilothouse.core.desired import Sources
 from pilothouse.core.redact import strings_in
+from pilothouse.core.spelling import as_helm_reads
 from pilothouse.errors import InvalidInput, Missing
 from pilothouse.faults import FaultKind
 from pilothouse.loop.access import CA_KEY, GIT_KEYS, WAYS, read_access

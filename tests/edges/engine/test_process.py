@@ -5,12 +5,14 @@ import contextlib
 import os
 import signal
 import stat
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 
+from pilothouse import __version__
 from pilothouse.engine.client import EngineClient
 from pilothouse.engine.process import EngineProcess, locate
 from pilothouse.errors import EngineLost, PilothouseError
@@ -136,3 +138,13 @@ def test_a_wrong_path_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PILOTHOUSE_ENGINE", "/no/such/engine")
     with pytest.raises(PilothouseError, match="PILOTHOUSE_ENGINE names /no/such/engine"):
         locate()
+
+
+def test_brain_and_engine_say_the_same_version() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pilothouse", "version"], capture_output=True, text=True, check=True
+    )
+    brain, engine, helm = done.stdout.splitlines()
+    assert brain == f"pilothouse {__version__}"
+    assert engine == f"engine {__version__}"
+    assert helm.startswith("helm v4.")

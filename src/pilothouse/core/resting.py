@@ -1,0 +1,155 @@
+"""Say how a release is while nothing is to be done about it.
+
+Pure, and stable: the same state of the world gives the same status, byte for byte, so that a pass that
+changed nothing writes nothing.
+"""
+
+from datetime import datetime
+
+import msgspec
+
+from pilothouse.api.meta import Condition
+from pilothouse.api.release import RECONCILE_REQUESTED, Release
+from pilothouse.api.status import AtProvider, LastAttempt, ReleaseStatus
+from pilothouse.core.conditions import READY, find, ready, synced, with_conditions
+from pilothouse.core.desired import Desired
+from pilothouse.core.details import objects_of, with_objects
+from pilothouse.core.observed import Decoded, Observed, Record
+from pilothouse.core.plan import Plan, Rest, Stop
+from pilothouse.core.redact import redact
+from pilothouse.core.state import State, StateName
+
+
+def conclude_quiet(
+    release: Release, desired: Desired, observed: Observed, state: State, plan: Plan, now: datetime
+) -> ReleaseStatus:
+    """Return the status when nothing is to be done."""
+    status = release.status
+    running = observed.running
+    if running is None or running.waiting:
+        # While objects are being written their states are yesterday's news, and a write each.
+        status = with_objects(status, observed, desired.secrets)
+    if isinstance(plan, Stop):
+        said = redact(plan.reason, desired.secrets)
+        reason = "Deleting" if desired.absent else "Unavailable"
+        stopped = (
+            synced(release, now, true=False, reason=plan.kind, message=said),
+            ready(release, now, true=False, reason=reason, message=said),
+        )
+        return msgspec.structs.replace(
+            status,
+            synced=False,
+            conditions=with_conditions(release, *stopped),
+            observed_generation=release.metadata.generation,
+            at_provider=at_provider_of(status, observed.record),
+            next_attempt=None,
+            last_handled_reconcile_at=requested(release),
+        )
+    if not isinstance(plan, Rest):
+        return status
+    if desired.paused:
+        return paused(release, now)
+    deployed = state.name in {StateName.IN_SYNC, StateName.UNREADY}
+    if not deployed:
+        return status
+    if observed.record and observed.record.digest == desired.digest:
+        # Also after the status was lost: the digest tells that all of this is deployed.
+        asked = status.at_provider.digest or desired.chart.digest
+        status = as_deployed(status, desired, asked)
+    return msgspec.structs.replace(
+        status,
+        conditions=with_conditions(
+            release,
+            synced(release, now, true=True, reason="ReconcileSuccess", message=""),
+            deployed_ready(release, desired, state, observed, now),
+        ),
+        observed_generation=release.metadata.generation,
+        at_provider=at_provider_of(status, observed.record, observed.decoded),
+        synced=True,
+        retries=0,
+        failed=0,
+        next_attempt=None,
+        last_handled_reconcile_at=requested(release),
+        last_attempt=_without_error(status.last_attempt),
+    )
+
+
+def is_paused(release: Release) -> bool:
+    """Whether nothing is to be done: by annotation, or because no policy allows anything."""
+    return release.paused or not release.spec.management_policies
+
+
+def paused(release: Release, now: datetime) -> ReleaseStatus:
+    """Return the status of a Release that is left alone."""
+    said = (
+        "paused by the annotation crossplane.io/paused"
+        if release.paused
+        else "paused: managementPolicies is empty"
+    )
+    told = synced(release, now, true=False, reason="ReconcilePaused", message=said)
+    return msgspec.structs.replace(release.status, conditions=with_conditions(release, told))
+
+
+def deployed_ready(
+    release: Release, desired: Desired, state: State, observed: Observed, now: datetime
+) -> Condition:
+    """Say whether what is deployed runs."""
+    generation = release.metadata.generation
+    if desired.by_objects and objects_of(observed) is None:
+        held = find(release.status.conditions, READY)
+        # Not looked at yet (after a restart, say): what was true for this spec is still the best answer.
+        if held and held.observed_generation == generation and held.reason == "Available":
+            return held
+        return ready(
+            release,
+            now,
+            true=False,
+            reason="Unavailable",
+            message="deployed; looking at its objects",
+        )
+    if state.name is StateName.IN_SYNC:
+        return ready(release, now, true=True, reason="Available", message="")
+    said = redact(state.reason, desired.secrets)
+    return ready(release, now, true=False, reason="Unavailable", message=said)
+
+
+def _without_error(attempt: LastAttempt) -> LastAttempt:
+    return msgspec.structs.replace(attempt, error="") if attempt.error else attempt
+
+
+def requested(release: Release) -> str:
+    """Return the newest wish, by annotation, to look again."""
+    return release.metadata.annotations.get(RECONCILE_REQUESTED, "")
+
+
+def as_deployed(status: ReleaseStatus, made_with: Desired, pin: str) -> ReleaseStatus:
+    """Note what the newest revision was made with and its record does not tell."""
+    return msgspec.structs.replace(
+        status,
+        patches_sha=made_with.patches_sha,
+        at_provider=msgspec.structs.replace(
+            status.at_provider,
+            digest=pin,
+            ownership_taken=made_with.take_ownership,
+        ),
+    )
+
+
+def at_provider_of(
+    status: ReleaseStatus, record: Record | None, decoded: Decoded | None = None
+) -> AtProvider:
+    """Return how Helm has the release; what its records do not tell stays as it was."""
+    held = status.at_provider
+    if record is None:
+        return AtProvider(version=held.version)
+    same = held.revision == record.revision
+    inside = decoded if decoded and decoded.revision == record.revision else None
+    return AtProvider(
+        state=record.status,
+        revision=record.revision,
+        # Metadata tells neither version nor description; a decoded record does.
+        version=record.chart_version or (inside.chart_version if inside else held.version),
+        release_description=record.description or (held.release_description if same else ""),
+        digest=held.digest,
+        ownership_taken=held.ownership_taken,
+    )
