@@ -10,11 +10,11 @@ from make import NOW, objects, record, release
 from pilothouse.api.release import Release
 from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.access import Access
-from pilothouse.core.conclude import attempts_of, conclude_action
+from pilothouse.core.conclude import announce, attempts_of, conclude_action
 from pilothouse.core.conditions import READY, SYNCED, find
-from pilothouse.core.decide import decide
+from pilothouse.core.decide import decide, question
 from pilothouse.core.desired import Desired, Sources, desired
-from pilothouse.core.observed import Health, Objects, Observed, Record
+from pilothouse.core.observed import Health, Objects, Observed, Record, Running
 from pilothouse.core.outcome import Ended, Fault, Outcome
 from pilothouse.core.plan import Check, Install, Plan, Rest, Upgrade, Wait
 from pilothouse.core.resting import conclude_quiet
@@ -226,6 +226,20 @@ def test_nothing_to_check(change: dict[str, object]) -> None:
         setattr(world, name, value)
     assert not isinstance(world.plan(), Check)
     assert world.status.chart.checked == ""
+
+
+def test_other_keys_are_tried_at_once_and_end_nothing() -> None:
+    world = World(access=JOHN)
+    failed = Ended(world.wanted(), Install("x"), Outcome(fault=BAD))
+    world.status = announce(world.release, world.wanted(), Install("x"), NOW)
+    world.status = conclude_action(world.release, world.wanted(), failed, Observed(), NOW).status
+    assert isinstance(world.plan(), Wait)
+    begun = Running("Install", question(world.wanted()), waiting=True)
+    world.access = JANE
+    assert isinstance(world.plan(), Install)
+    wanted, busy = world.wanted(), Observed(running=begun)
+    plan = decide(wanted, busy, classify(wanted, busy, NOW), attempts_of(world.release), NOW)
+    assert isinstance(plan, Wait)
 
 
 def test_a_seal_is_of_the_pin_and_every_key() -> None:

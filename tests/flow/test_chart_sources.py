@@ -174,7 +174,7 @@ def test_the_guide_can_be_applied(stage: Stage, hub: Any) -> None:
     blocks = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
     releases = [one for text in blocks for one in yaml.safe_load_all(text)]
     names = [one["metadata"]["name"] for one in releases if one["kind"] == "Release"]
-    assert len(names) == len(set(names)) == 12
+    assert len(names) == len(set(names)) == 13
     for one in releases:
         if one["kind"] == "Release":
             said = hub.kubectl("create", "--dry-run=server", "-f", "-", input=json.dumps(one))

@@ -202,7 +202,8 @@ def test_config_text_comes_between_references_and_values(
 
 
 def test_a_kustomization_changes_what_is_rendered(stage: Stage, hub, namespace) -> None:
-    label = ("get", "cm", "shaped", "-n", namespace, "-o", "jsonpath={.metadata.labels.shape}")
+    shown = "jsonpath={.metadata.labels.shape}"
+    label = ("get", "cm", "shaped", "-n", namespace, "-o", shown, "--ignore-not-found")
     for shape in ("round", "square"):
         stage.release(
             "shaped", "hello", namespace, kustomize={"labels": [{"pairs": {"shape": shape}}]}

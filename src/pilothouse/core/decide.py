@@ -6,6 +6,7 @@ Pure: the same arguments always give the same plan.
 from datetime import datetime
 from typing import assert_never
 
+from pilothouse.core import trust
 from pilothouse.core.desired import Desired
 from pilothouse.core.observed import DEPLOYED, Observed, Record
 from pilothouse.core.plan import (
@@ -27,14 +28,18 @@ from pilothouse.core.plan import (
 from pilothouse.core.retake import Retake, blindfold, retake
 from pilothouse.core.retry import Attempts, gave_up
 from pilothouse.core.state import State, StateName
-from pilothouse.core.trust import next_check
 
 DELETION = "deletion"  # stands for a digest: failures to remove are counted apart
 
 
-def question(desired: Desired) -> str:
-    """Return what attempts are counted for: the digest, or the deletion."""
+def asked_for(desired: Desired) -> str:
+    """Return the digest, or the deletion."""
     return DELETION if desired.absent else desired.digest
+
+
+def question(desired: Desired) -> str:
+    """Return what attempts are counted for: the digest and the keys to check with, or the deletion."""
+    return DELETION if desired.absent else trust.question(desired)
 
 
 def decide(
@@ -58,7 +63,7 @@ def decide(
             return Inspect(record.revision if record else 0)
         case StateName.OUT_OF_SYNC if observed.unchecked and _only_pinned(desired, record):
             # It may be the pin of the very chart that is deployed.
-            return next_check(desired, attempts, now)
+            return trust.next_check(desired, attempts, now)
         case _ if not _allowed(desired, observed):
             return Stop("NotAllowed", f"{state.reason}, and managementPolicies do not allow more")
         case StateName.FAILED if desired.rollback_limit is not None and retried:
@@ -115,7 +120,7 @@ def _while_deployed(
     if state.name is StateName.DRIFTED and observed.drift:
         return Repair(observed.drift.correct, state.reason)
     if observed.unchecked:
-        return next_check(desired, attempts, now)
+        return trust.next_check(desired, attempts, now)
     return Rest(state.reason)
 
 
@@ -154,7 +159,8 @@ def _go_back(desired: Desired, observed: Observed, state: State) -> Plan:
 
 def _while_pending(desired: Desired, observed: Observed, state: State) -> Plan:
     running = observed.running
-    newer = running is not None and running.digest != question(desired)
+    # Other keys are no reason to end what was checked with the ones before.
+    newer = running is not None and running.digest.split()[0] != asked_for(desired)
     if running and newer and running.waiting and not running.stopping:
         return Interrupt("a newer spec is there")
     return Wait(state.reason, until=state.until)

@@ -9,7 +9,7 @@ import msgspec
 from pilothouse.api.release import Release
 from pilothouse.api.status import DriftedObject, ReleaseStatus
 from pilothouse.core.conditions import condition, find, merge
-from pilothouse.core.decide import question
+from pilothouse.core.decide import asked_for
 from pilothouse.core.desired import Desired
 from pilothouse.core.drift import Drift, Standing, Stands
 from pilothouse.core.drift_known import Correction, Place
@@ -102,7 +102,7 @@ def conclude_repair(release: Release, mended: Mended, now: datetime) -> tuple[En
         helm_release=str(mended.desired.release),
         action="Repair",
         reason=redact(said_of(mended.corrections), secrets),
-        digest=question(mended.desired),
+        digest=asked_for(mended.desired),
         revision=mended.revision,
         chart="",
         error=shortened(errors),

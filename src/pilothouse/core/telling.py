@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pilothouse.api.release import Release
 from pilothouse.core.conditions import moment
-from pilothouse.core.decide import question
+from pilothouse.core.decide import asked_for
 from pilothouse.core.desired import ReleaseName
 from pilothouse.core.hooks import as_text
 from pilothouse.core.observed import Observed
@@ -65,7 +65,7 @@ def entry_of(release: Release, ended: Ended, now: datetime) -> Entry:
         helm_release=str(desired.release),
         action=name_of(plan),
         reason=plan.reason,
-        digest=question(desired),
+        digest=asked_for(desired),
         revision=record.revision if record else 0,
         chart=f"{record.chart_name} {record.chart_version}".strip() if record else "",
         error=outcome.fault.message if outcome.fault else "",

@@ -45,8 +45,15 @@ def _each(keys: tuple[bytes, ...]) -> list[str]:
 
 
 def question(wanted: Desired) -> str:
-    """Return what failed checks are counted for: other keys are another question."""
-    return f"{wanted.digest} {seal_of(wanted.chart)}"
+    """Return what failed attempts are counted for: with other keys to check with, nothing has failed yet."""
+    access = wanted.chart.access
+    signed = access.keyrings or access.public_keys
+    return f"{wanted.digest} {seal_of(wanted.chart)}" if signed else wanted.digest
+
+
+def check_question(wanted: Desired) -> str:
+    """Return what failed checks are counted for."""
+    return f"check {wanted.digest} {seal_of(wanted.chart)}"
 
 
 def settled(
@@ -77,7 +84,7 @@ def unchecked(
 
 def next_check(wanted: Desired, attempts: Attempts, now: datetime) -> Check | Wait:
     """Return the check, unless it has just failed."""
-    if attempts.due(question(wanted), now):
+    if attempts.due(check_question(wanted), now):
         return Check("what it is checked for has changed")
     return Wait(attempts.error, until=attempts.next_at)
 

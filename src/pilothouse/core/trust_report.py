@@ -15,7 +15,7 @@ from pilothouse.core.outcome import Conclusion, Fault
 from pilothouse.core.redact import redact
 from pilothouse.core.resting import deployed_ready
 from pilothouse.core.state import State, StateName
-from pilothouse.core.trust import question
+from pilothouse.core.trust import check_question
 
 
 def conclude_check(
@@ -28,7 +28,7 @@ def conclude_check(
 ) -> Conclusion:
     """Return what to write when a check came to no good."""
     said = Fault(fault.kind, redact(fault.message, wanted.secrets))
-    conclusion = conclude_fault(release, question(wanted), said, now, "Verify")
+    conclusion = conclude_fault(release, check_question(wanted), said, now, "Verify")
     status = still_ready(release, wanted, observed, state, conclusion.status, now)
     return replace(conclusion, status=status)
 
