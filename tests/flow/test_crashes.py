@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 import pytest
+from aftermath import Record
 from stage import INJECTED, ControllerProcess, Stage, await_crds, eventually, history
 
 from pilothouse.dev.charts import Repository
@@ -146,9 +147,9 @@ def test_a_restart_of_the_api_server_leaves_nothing_undone(own_stage: Stage) -> 
     hub.kubectl("delete", "configmap", names[0], "-n", "outage", "--ignore-not-found")
     eventually(lambda: messages() == ["after"] * len(names), what="all as written")
     hub.kubectl(*ready, "--timeout=120s")
-    records = [one["metadata"]["labels"] for one in read("secrets?labelSelector=owner%3Dhelm")]
-    good = sorted((one["name"], one["status"]) for one in records if one["status"] != "failed")
-    assert good == sorted((name, status) for name in names for status in ("superseded", "deployed"))
+    records = [Record.of(one) for one in read("secrets?labelSelector=owner%3Dhelm")]
+    good = sorted((one.name, one.message) for one in records if one.good)
+    assert good == sorted((name, message) for name in names for message in ("before", "after"))
     assert "pass failed" not in own_stage.controller.log.read_text()
 
 
