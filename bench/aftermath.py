@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from kube import Kube
 from releases import CONFIG_MAPS, RELEASES, SECRETS
@@ -14,6 +14,9 @@ from unrest import ACCOUNTS, DEPLOYMENTS, SERVICES, Written
 
 IMAGE, PORT = "registry.example/tiny:1.0", 80
 _DONE = frozenset({"deployed", "superseded"})
+# What Helm says of a revision that went well. Its status does not always tell: when the end of a process comes between
+# superseding the old revision and deploying the new one, the next upgrade supersedes what was cut short, too.
+_WENT_WELL = frozenset({"Install complete", "Upgrade complete"})
 _RECORDS = f"{SECRETS}?labelSelector=owner%3Dhelm"
 
 
@@ -21,10 +24,30 @@ _RECORDS = f"{SECRETS}?labelSelector=owner%3Dhelm"
 class Record:
     """One revision as Helm stores it."""
 
+    name: str
     revision: int
     status: str
     message: str
     description: str
+
+    @classmethod
+    def of(cls, secret: dict[str, Any]) -> Self:
+        """Read it from its Secret."""
+        labels = secret["metadata"]["labels"]
+        packed = base64.b64decode(base64.b64decode(secret["data"]["release"]))
+        record = json.loads(gzip.decompress(packed))
+        return cls(
+            labels["name"],
+            int(labels["version"]),
+            labels["status"],
+            (record.get("config") or {}).get("message", ""),
+            record["info"].get("description", ""),
+        )
+
+    @property
+    def good(self) -> bool:
+        """Whether it was ever deployed."""
+        return self.status in _DONE and self.description in _WENT_WELL
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +75,7 @@ def look(kube: Kube, written: Mapping[str, Written], ends: int) -> Aftermath:
         found = records.get(name, [])
         too_many += [f"{name}: {text}" for text in unasked(found, wanted, ends)]
         cut_short += [
-            f"{name}: revision {one.revision}: {one.description}"
-            for one in found
-            if one.status not in _DONE
+            f"{name}: revision {one.revision}: {one.description}" for one in found if not one.good
         ]
     return Aftermath(
         not_as_written=tuple(_differences(kube, written)),
@@ -122,7 +143,7 @@ def unasked(found: list[Record], written: Written, ends: int) -> Iterator[str]:
 
     A revision that was cut short is asked for again; each end of a process can cut one short.
     """
-    good = [one for one in found if one.status in _DONE]
+    good = [one for one in found if one.good]
     cut_short = len(found) - len(good)
     newest = max((one.revision for one in found), default=0)
     edits = len(written.messages) - 1
@@ -145,17 +166,8 @@ def unasked(found: list[Record], written: Written, ends: int) -> Iterator[str]:
 def _records(kube: Kube) -> dict[str, list[Record]]:
     found: defaultdict[str, list[Record]] = defaultdict(list)
     for secret in _items(kube, _RECORDS):
-        labels = secret["metadata"]["labels"]
-        packed = base64.b64decode(base64.b64decode(secret["data"]["release"]))
-        record = json.loads(gzip.decompress(packed))
-        found[labels["name"]].append(
-            Record(
-                int(labels["version"]),
-                labels["status"],
-                (record.get("config") or {}).get("message", ""),
-                record["info"].get("description", ""),
-            )
-        )
+        record = Record.of(secret)
+        found[record.name].append(record)
     return found
 
 

@@ -13,12 +13,11 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 from controller import running_controller
 from kube import MERGE, BenchError, Kube, in_parallel
-from measure import descendants, say, until_quiet
+from measure import Progress, descendants, say, until_quiet
 from releases import NAMESPACE, RELEASES, Bench, create_namespace
 from run import CHARTS, Place, fresh_cluster
 from seed import CHART, PATTERN, pattern, seed
@@ -209,32 +208,46 @@ def measure_copies(place: Place, each: int, shapes: list[int]) -> list[Row]:
         for number, (first, last) in enumerate([(0, total // 2), (total // 2, total)]):
             say(f"copying releases up to {last}")
             seed(made_of, kubes[0], kubes, range(first, last), lambda one: f"eyes-{one % most}")
-            start_over(hub, place.directory, 200 + number, (most, last))  # its status is written
-            check_ready(kubes[0], last)
+            adopt(hub, kubes[0], place.directory, 200 + number, last)
             rows.append(start_over(hub, place.directory, 300 + number, (most, last)))
             say(str(rows[-1]))
         for configs in sorted(set(shapes) - {most}, reverse=True):
             assign(kubes[0], total, configs)
-            start_over(hub, place.directory, 400 + configs, (configs, total))
+            adopt(hub, kubes[0], place.directory, 400 + configs, total)
             rows.append(start_over(hub, place.directory, 500 + configs, (configs, total)))
             say(str(rows[-1]))
     return rows
 
 
-def check_ready(hub: Kube, count: int) -> None:
-    """Raise unless all are ready, and as they were copied."""
-    released = hub.request("GET", RELEASES)["items"]
-    ready = [one for one in released if _is(one, "Ready") and _is(one, "Synced")]
-    if len(ready) != count + 1:  # the pattern
-        raise BenchError(f"only {len(ready)} of {count + 1} releases are ready")
-    upgraded = [one for one in released if one["status"]["atProvider"]["revision"] != 1]
+def adopt(hub: DevCluster, kube: Kube, directory: Path, number: int, count: int) -> None:
+    """Run the controller until all copies and their pattern are ready, as they were copied."""
+    with running_controller(hub.kubeconfig, directory, number) as controller:
+        controller.until_watching()
+        until = time.monotonic() + _PATIENCE_SECONDS
+        with Progress("adopting copies") as progress:
+            while missing := _unready(kube):
+                progress.tell(f"{count + 1 - len(missing)} of {count + 1}")
+                controller.check()
+                if time.monotonic() > until:
+                    raise BenchError(f"{len(missing)} copies are not ready; {missing[0]}")
+                time.sleep(QUIET_SECONDS)
+        until_quiet(lambda: controller.usage().cpu_s, window=QUIET_SECONDS)
+    releases = kube.request("GET", RELEASES)["items"]
+    upgraded = [one for one in releases if one["status"]["atProvider"]["revision"] != 1]
     if upgraded:
         raise BenchError(f"{len(upgraded)} copies were upgraded")
 
 
-def _is(release: dict[str, Any], kind: str) -> bool:
-    conditions = release.get("status", {}).get("conditions") or ()
-    return any(one["type"] == kind and one["status"] == "True" for one in conditions)
+def _unready(kube: Kube) -> list[str]:
+    """Name the releases that are not ready, and why."""
+    found = []
+    for one in kube.request("GET", RELEASES)["items"]:
+        conditions = one.get("status", {}).get("conditions") or ()
+        good = {each["type"] for each in conditions if each["status"] == "True"}
+        if not good >= {"Ready", "Synced"}:
+            said = [each.get("message") for each in conditions if each["status"] != "True"]
+            found.append(f"{one['metadata']['name']}: {said}")
+    return found
 
 
 def growth(rows: list[Row]) -> list[str]:

@@ -59,8 +59,9 @@ def test_nothing_is_said_of_a_short_life() -> None:
     assert growth([], TEN_MINUTES)["run"]["ratio"] is None
 
 
-def made(revision: int, message: str, status: str = "superseded") -> Record:
-    return Record(revision, status, message, "")
+def made(revision: int, message: str, status: str = "superseded", said: str = "") -> Record:
+    complete = "Install complete" if revision == 1 else "Upgrade complete"
+    return Record("s0", revision, status, message, said or complete)
 
 
 ASKED = [made(1, "m0"), made(2, "one"), made(3, "two", "deployed")]
@@ -72,6 +73,10 @@ ASKED = [made(1, "m0"), made(2, "one"), made(3, "two", "deployed")]
         (ASKED, ""),
         ([made(1, "m0"), made(2, "two", "deployed")], ""),  # taken together
         ([made(1, "m0"), made(2, "two", "failed"), made(3, "two", "deployed")], ""),  # cut short
+        (
+            [made(1, "m0"), made(2, "two", said="was left pending"), made(3, "two", "deployed")],
+            "",  # cut short, and superseded by the upgrade that followed
+        ),
         ([*ASKED, made(4, "two", "deployed")], "2 revisions for the one edit 'two'"),
         ([made(1, "m0"), made(2, "three", "deployed")], "which nobody wrote"),
         ([made(1, "m0"), made(9, "two", "deployed")], "9 revisions for 2 edits"),
