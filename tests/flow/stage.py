@@ -96,6 +96,16 @@ class ControllerProcess:
             return None
         return int(found[0]) if found else None
 
+    def supervised(self) -> int | None:
+        """As `engine_pid`, and start the controller again when it has ended, as a Deployment would.
+
+        It gives up when its first engines die before they say a word, which may be a kill each.
+        """
+        assert self.process
+        if self.process.poll() is not None:
+            self.start()
+        return self.engine_pid()
+
     def kill(self) -> None:
         assert self.process
         self.process.kill()

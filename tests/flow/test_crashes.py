@@ -53,7 +53,7 @@ def test_random_kills_during_fifty_installs(own_stage: Stage, helm4) -> None:
     own_stage.hub.kubectl("apply", "-f", "-", input=manifests)
     own_stage.controller.start()
     for _ in range(KILLS):
-        engine = eventually(own_stage.controller.engine_pid, what="a living engine")
+        engine = eventually(own_stage.controller.supervised, what="a living engine")
         time.sleep(chance.uniform(0, 0.4))  # the random moment, not a wait for anything
         if chance.random() < 0.5:
             with contextlib.suppress(ProcessLookupError):
@@ -64,6 +64,7 @@ def test_random_kills_during_fifty_installs(own_stage: Stage, helm4) -> None:
         else:
             own_stage.controller.kill()
             own_stage.controller.start()
+    eventually(own_stage.controller.supervised, what="a living engine")
     own_stage.hub.kubectl(
         "wait", "--for=condition=Ready", "releases.helm.crossplane.io", "--all", "--timeout=120s"
     )
