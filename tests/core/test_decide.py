@@ -23,7 +23,6 @@ from pilothouse.core.plan import (
     Upgrade,
     Wait,
 )
-from pilothouse.core.retake import Retake
 from pilothouse.core.retry import Attempts
 from pilothouse.core.state import FOREIGN_PATIENCE, UNINSTALL_PATIENCE, classify
 
@@ -92,7 +91,7 @@ FOREIGN = record(3, "deployed")
                 "objects": objects(1),
             },
             failed(0),
-            Upgrade("values changed: message", retake=Retake()),
+            Upgrade("values changed: message"),
             id="another digest: upgrade, and say what changed",
         ),
         pytest.param(
@@ -102,14 +101,14 @@ FOREIGN = record(3, "deployed")
                 "objects": objects(1),
             },
             failed(0),
-            Upgrade("values changed: message", retake=Retake()),
+            Upgrade("values changed: message"),
             id="another digest, made by this process: it knows what from",
         ),
         pytest.param(
             {"record": record(1, "deployed", OLDER.digest), "made_from": OLDER},
             failed(0),
-            Upgrade("values changed: message", preflight=True),
-            id="objects not seen yet: what is another's makes no revision",
+            Upgrade("values changed: message"),
+            id="the reason names the value that changed",
         ),
         pytest.param(
             {"record": record(2, "failed", WANTED.digest, description="boom")},

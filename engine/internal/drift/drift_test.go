@@ -173,29 +173,3 @@ func TestWithout(t *testing.T) {
 		}
 	}
 }
-
-func TestLeaveTakesOutWhatOthersHave(t *testing.T) {
-	stored := `{"metadata":{"annotations":{"a":"1","b":"1"}},"spec":{"args":["x"],"c":[{"image":"a","name":"main"},{"image":"b","name":"side"}],"replicas":1}}`
-	live := decode(t, `{"metadata":{"annotations":{"a":"1","b":"2"},"managedFields":`+string(managed(
-		by("helm", "Apply", "", noon, `{"f:metadata":{"f:annotations":{"f:a":{}}},"f:spec":{"f:c":{"k:{\"name\":\"main\"}":{".":{},"f:image":{},"f:name":{}}}}}`),
-		by("hpa", "Update", "scale", later, `{"f:spec":{"f:replicas":{}}}`),
-		by("hand", "Update", "", later, `{"f:metadata":{"f:annotations":{"f:b":{}}},"f:spec":{"f:args":{},"f:c":{"k:{\"name\":\"side\"}":{"f:image":{}}}}}`),
-	))+`},"spec":{"args":["y"],"c":[{"name":"injected"},{"name":"main","image":"a"},{"name":"side","image":"z"}],"replicas":3}}`)
-	for pointer, gone := range map[string]string{
-		"/spec/replicas":        `,"replicas":1`,
-		"/metadata/annotations": `,"b":"1"`,
-		"/spec/args":            `"args":["x"],`,
-		"/spec/c/*/image":       `"image":"b",`,
-		"/spec/c/2/image":       `"image":"b",`,
-		"/spec/c/1/image":       "",
-		"/spec/c":               "",
-		"/spec/none/*":          "",
-	} {
-		object := decode(t, stored)
-		Leave(object.Object, live, pointer)
-		want := strings.Replace(stored, gone, "", 1)
-		if got, _ := json.Marshal(object.Object); string(got) != want {
-			t.Errorf("%s leaves\n%s, want\n%s", pointer, got, want)
-		}
-	}
-}

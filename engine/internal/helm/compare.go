@@ -172,10 +172,8 @@ func (a *run) applied(result *kube.Result) {
 	traces := map[inventory.Ref]drift.Trace{}
 	for _, list := range []kube.ResourceList{result.Created, result.Updated} {
 		for _, info := range list {
-			object, ok := info.Object.(*unstructured.Unstructured)
-			ref := infoRef(info)
-			if ok && object.GetResourceVersion() != "" && len(a.leave[ref]) == 0 { // what was left may still be compared
-				traces[ref] = drift.OfObject(object)
+			if object, ok := info.Object.(*unstructured.Unstructured); ok && object.GetResourceVersion() != "" {
+				traces[infoRef(info)] = drift.OfObject(object)
 			}
 		}
 	}

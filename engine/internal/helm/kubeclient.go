@@ -126,12 +126,9 @@ func (k *kubeClient) Create(list kube.ResourceList, options ...kube.ClientCreate
 	return result, err
 }
 
-// Update adds to Helm's own the phase, what others may keep, and what objects looked like when they had been applied.
+// Update only adds to Helm's own the phase, and what objects looked like when they had been applied.
 func (k *kubeClient) Update(original, target kube.ResourceList, options ...kube.ClientUpdateOption) (*kube.Result, error) {
 	k.run.progress.say(enginev1.Progress_APPLYING, "")
-	if err := k.run.leaveToOthers(target); err != nil {
-		return &kube.Result{}, err
-	}
 	result, err := k.Client.Update(original, target, options...)
 	k.run.applied(result)
 	return result, err

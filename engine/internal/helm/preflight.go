@@ -26,9 +26,6 @@ func (a *run) preflight(rel *rspb.Release) error {
 	if err != nil {
 		return err
 	}
-	if err := a.leaveToOthers(list); err != nil {
-		return err
-	}
 	serverSide := rel.ApplyMethod == string(rspb.ApplyMethodServerSideApply)
 	for _, info := range list {
 		if err := a.dryRun(info, serverSide); err != nil && !comesFirst(list, err) {

@@ -37,7 +37,7 @@ func (a *run) rollback() error {
 	verb.WaitStrategy = a.strategy()
 	verb.DisableHooks = a.request.GetDisableHooks()
 	verb.MaxHistory = int(a.request.GetMaxHistory())
-	verb.ForceConflicts = a.force(a.serverSide(to))
+	verb.ForceConflicts = a.request.GetForceConflicts() && a.serverSide(to)
 	if err := verb.Run(a.request.GetName()); err != nil {
 		return err
 	}

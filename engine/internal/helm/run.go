@@ -58,7 +58,6 @@ type run struct {
 	// rehearsal makes every write of an object a dry run.
 	rehearsal bool
 	progress  *phases
-	leave     map[inventory.Ref][]string // what an apply by force does not take
 	notes     string
 	logs      []*enginev1.HookLog
 	tests     []*enginev1.TestResult

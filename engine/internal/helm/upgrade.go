@@ -44,7 +44,8 @@ func (a *run) upgrade() error {
 	verb.MaxHistory = int(a.request.GetMaxHistory())
 	verb.ResetValues = true // or empty values would bring the old ones back
 	verb.SkipCRDs = true
-	verb.ForceConflicts = newest != nil && a.force(a.serverSide(newest.revision))
+	// Helm refuses to force conflicts where it applies on the client's side, and there are none there.
+	verb.ForceConflicts = a.request.GetForceConflicts() && newest != nil && a.serverSide(newest.revision)
 	verb.PostRenderer, verb.PostRenderStrategy = changes, afterRender
 	made, err := verb.RunWithContext(context.Background(), a.request.GetName(), chart, values)
 	if rel, ok := made.(*rspb.Release); ok && rel != nil && err == nil {

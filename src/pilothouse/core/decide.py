@@ -25,7 +25,6 @@ from pilothouse.core.plan import (
     Upgrade,
     Wait,
 )
-from pilothouse.core.retake import Retake, blindfold, retake
 from pilothouse.core.retry import Attempts, gave_up
 from pilothouse.core.state import State, StateName
 
@@ -67,7 +66,7 @@ def decide(
         case _ if not _allowed(desired, observed):
             return Stop("NotAllowed", f"{state.reason}, and managementPolicies do not allow more")
         case StateName.FAILED if desired.rollback_limit is not None and retried:
-            return _go_back(desired, observed, state)
+            return _go_back(observed, state)
         case StateName.ABSENT | StateName.OUT_OF_SYNC | StateName.FAILED if attempts.exhausted(
             asked, desired.rollback_limit
         ):
@@ -87,11 +86,9 @@ def decide(
             # One look, so that the reason can be told.
             return Inspect(record.revision if record else 0)
         case StateName.OUT_OF_SYNC:
-            careful = retried or blindfold(desired.drift, desired.policies, observed)
-            return Upgrade(state.reason, preflight=careful, retake=_retake(desired, observed))
+            return Upgrade(state.reason, preflight=retried)
         case StateName.FAILED:
-            reason = f"retry: {state.reason}"
-            return Upgrade(reason, preflight=True, retake=_retake(desired, observed))
+            return Upgrade(f"retry: {state.reason}", preflight=True)
         case _:
             assert_never(state.name)
 
@@ -144,17 +141,12 @@ def _allowed(desired: Desired, observed: Observed) -> bool:
     return policies.create if record is None or unborn else policies.update
 
 
-def _retake(desired: Desired, observed: Observed) -> Retake | None:
-    return retake(desired.drift, desired.policies, observed)
-
-
-def _go_back(desired: Desired, observed: Observed, state: State) -> Plan:
+def _go_back(observed: Observed, state: State) -> Plan:
     """After a failure with a rollback limit: to the last good revision, or to nothing at all."""
     good = observed.good
     if good is None:
         return Uninstall(f"there is no good revision to go back to: {state.reason}")
-    taken = _retake(desired, observed)
-    return Rollback(good.revision, good.digest, state.reason, good.source, taken)
+    return Rollback(good.revision, good.digest, state.reason, good.source)
 
 
 def _while_pending(desired: Desired, observed: Observed, state: State) -> Plan:

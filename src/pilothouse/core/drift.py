@@ -28,7 +28,7 @@ COMPARED_AT_ONCE = 50
 # A comparison that fails so often is told of: the first times, the cluster may only be busy.
 TOLERATED_FAULTS = 2
 # Webhooks' and aggregated APIs' certificates are filled in by others: cert-manager, operators, hooks.
-CERTIFIED = frozenset(
+_CERTIFIED = frozenset(
     {
         "MutatingWebhookConfiguration",
         "ValidatingWebhookConfiguration",
@@ -178,7 +178,7 @@ def _sort_out(
 def _rightly_owned(suspect: Suspect, path: str) -> bool:
     if suspect.scaled and path == "/spec/replicas":
         return True
-    return suspect.ref.kind in CERTIFIED and path.endswith("/caBundle")
+    return suspect.ref.kind in _CERTIFIED and path.endswith("/caBundle")
 
 
 def _exempt(rules: DriftRules, ref: ObjectRef, path: str) -> bool:

@@ -27,8 +27,8 @@ class Exemption:
     name: str = ""
     namespace: str = ""
 
-    def concerns(self, api_version: str, kind: str, namespace: str, name: str) -> bool:
-        """Whether it is about that object."""
+    def covers(self, api_version: str, kind: str, namespace: str, name: str, path: str) -> bool:
+        """Whether a difference of one object is exempt."""
         group, _, version = api_version.rpartition("/")
         wanted = (
             (self.group, group),
@@ -37,11 +37,7 @@ class Exemption:
             (self.namespace, namespace),
             (self.name, name),
         )
-        return all(not pattern or fnmatchcase(value, pattern) for pattern, value in wanted)
-
-    def covers(self, api_version: str, kind: str, namespace: str, name: str, path: str) -> bool:
-        """Whether a difference of one object is exempt."""
-        if not self.concerns(api_version, kind, namespace, name):
+        if not all(not pattern or fnmatchcase(value, pattern) for pattern, value in wanted):
             return False
         return any(is_below(path, pointer) for pointer in self.paths)
 

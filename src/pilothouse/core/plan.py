@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pilothouse.core.drift_known import Correction
-from pilothouse.core.retake import Retake
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +20,6 @@ class Upgrade:
 
     reason: str
     preflight: bool = False
-    retake: Retake | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,6 @@ class Rollback:
     digest: str
     reason: str
     source: str = ""
-    retake: Retake | None = None
 
 
 @dataclass(frozen=True, slots=True)

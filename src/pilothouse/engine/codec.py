@@ -9,12 +9,11 @@ import msgspec
 
 from pilothouse.api.kinds import Kind
 from pilothouse.core.attention import Attention
-from pilothouse.core.desired import Desired, ReleaseName
+from pilothouse.core.desired import ReleaseName
 from pilothouse.core.drift_known import Difference
 from pilothouse.core.observed import Health, ObjectRef, ObjectState, Record, WatchMode
 from pilothouse.core.outcome import Fault, HookLog, HookResult, Outcome
 from pilothouse.core.plan import Action, Install, Rollback, RunTests, Uninstall, Unlock, Upgrade
-from pilothouse.core.retake import Retake
 from pilothouse.engine.v1 import engine_pb2 as pb
 from pilothouse.faults import FaultKind
 from pilothouse.ports import (
@@ -217,14 +216,14 @@ def run_request(order: Order) -> pb.RunRequest:
             request.stamp_source = source
             # The revision keeps the digest of what it was made from, or a failed spec would look done.
             request.stamp_digest = digest
-            _force(request, desired, order.plan.retake)
+            request.force_conflicts = desired.force_conflicts
         case Install(preflight=preflight) | Upgrade(preflight=preflight):
             request.chart_digest = order.chart_digest
             request.values = msgspec.json.encode(desired.values)
             request.preflight = preflight
             request.skip_crds = desired.skip_crds
             request.take_ownership = desired.take_ownership
-            _force(request, desired, order.plan.retake if isinstance(order.plan, Upgrade) else None)
+            request.force_conflicts = desired.force_conflicts
             request.patches.extend(desired.patches)
             request.chart_annotations.update(dict(desired.patch_annotations))
             request.kustomization = desired.kustomization.encode()
@@ -232,15 +231,6 @@ def run_request(order: Order) -> pb.RunRequest:
         case Uninstall():
             pass
     return request
-
-
-def _force(request: pb.RunRequest, desired: Desired, retake: Retake | None) -> None:
-    """Say whether fields of other managers are taken; who asks for it in the Release takes them all."""
-    request.force_conflicts = desired.force_conflicts or retake is not None
-    if retake and not desired.force_conflicts:
-        request.leave.extend(
-            pb.RepairRequest.Part(ref=ref(one.ref), leave=one.paths) for one in retake.leave
-        )
 
 
 def _action(plan: Action) -> pb.RunRequest.Action:
