@@ -395,7 +395,7 @@ func (x Progress_Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Progress_Phase.Descriptor instead.
 func (Progress_Phase) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37, 0}
 }
 
 type ObjectState_State int32
@@ -453,7 +453,7 @@ func (x ObjectState_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ObjectState_State.Descriptor instead.
 func (ObjectState_State) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{48, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{50, 0}
 }
 
 type Fault struct {
@@ -2976,6 +2976,7 @@ type RunRequest struct {
 	ChartAnnotations map[string]string `protobuf:"bytes,21,rep,name=chart_annotations,json=chartAnnotations,proto3" json:"chart_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Kustomization    []byte            `protobuf:"bytes,22,opt,name=kustomization,proto3" json:"kustomization,omitempty"`                // a whole kustomization (JSON), applied after the patches
 	StampSource      string            `protobuf:"bytes,23,opt,name=stamp_source,json=stampSource,proto3" json:"stamp_source,omitempty"` // put on the revision beside stamp_digest: what a moving reference came to
+	Around           *Around           `protobuf:"bytes,24,opt,name=around,proto3" json:"around,omitempty"`                              // UPGRADE, ROLLBACK: what to do about fields that others have; absent: fail
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -3171,6 +3172,159 @@ func (x *RunRequest) GetStampSource() string {
 	return ""
 }
 
+func (x *RunRequest) GetAround() *Around {
+	if x != nil {
+		return x.Around
+	}
+	return nil
+}
+
+// Around says how objects are applied on the server's side of which others have fields.
+type Around struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Leave         []*Exemption           `protobuf:"bytes,1,rep,name=leave,proto3" json:"leave,omitempty"`                                 // stays as others have it
+	LeaveScaled   bool                   `protobuf:"varint,2,opt,name=leave_scaled,json=leaveScaled,proto3" json:"leave_scaled,omitempty"` // and so do the replicas of workloads that an autoscaler scales
+	ForceRest     bool                   `protobuf:"varint,3,opt,name=force_rest,json=forceRest,proto3" json:"force_rest,omitempty"`       // everything else is taken over; without it, it is a conflict
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Around) Reset() {
+	*x = Around{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Around) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Around) ProtoMessage() {}
+
+func (x *Around) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Around.ProtoReflect.Descriptor instead.
+func (*Around) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Around) GetLeave() []*Exemption {
+	if x != nil {
+		return x.Leave
+	}
+	return nil
+}
+
+func (x *Around) GetLeaveScaled() bool {
+	if x != nil {
+		return x.LeaveScaled
+	}
+	return false
+}
+
+func (x *Around) GetForceRest() bool {
+	if x != nil {
+		return x.ForceRest
+	}
+	return false
+}
+
+// Exemption names places in objects: what is empty matches all, `*` stands for any characters.
+type Exemption struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Paths         []string               `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"` // JSON pointers, with all that is below; a step may be `*`
+	Group         string                 `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
+	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	Kind          string                 `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	Namespace     string                 `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name          string                 `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Exemption) Reset() {
+	*x = Exemption{}
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Exemption) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Exemption) ProtoMessage() {}
+
+func (x *Exemption) ProtoReflect() protoreflect.Message {
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Exemption.ProtoReflect.Descriptor instead.
+func (*Exemption) Descriptor() ([]byte, []int) {
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *Exemption) GetPaths() []string {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
+func (x *Exemption) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *Exemption) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Exemption) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Exemption) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Exemption) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 type RunEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Event:
@@ -3184,7 +3338,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3196,7 +3350,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3209,7 +3363,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RunEvent) GetEvent() isRunEvent_Event {
@@ -3263,7 +3417,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3275,7 +3429,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3288,7 +3442,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Progress) GetPhase() Progress_Phase {
@@ -3320,7 +3474,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3332,7 +3486,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3345,7 +3499,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Outcome) GetRecord() *Record {
@@ -3403,7 +3557,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3415,7 +3569,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3428,7 +3582,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TestResult) GetHook() string {
@@ -3471,7 +3625,7 @@ type HookLog struct {
 
 func (x *HookLog) Reset() {
 	*x = HookLog{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3483,7 +3637,7 @@ func (x *HookLog) String() string {
 func (*HookLog) ProtoMessage() {}
 
 func (x *HookLog) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3496,7 +3650,7 @@ func (x *HookLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookLog.ProtoReflect.Descriptor instead.
 func (*HookLog) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *HookLog) GetHook() string {
@@ -3532,7 +3686,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3544,7 +3698,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3557,7 +3711,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ObserveRequest) GetCluster() string {
@@ -3594,7 +3748,7 @@ type Attention struct {
 
 func (x *Attention) Reset() {
 	*x = Attention{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3606,7 +3760,7 @@ func (x *Attention) String() string {
 func (*Attention) ProtoMessage() {}
 
 func (x *Attention) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3619,7 +3773,7 @@ func (x *Attention) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attention.ProtoReflect.Descriptor instead.
 func (*Attention) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Attention) GetNamespace() string {
@@ -3685,7 +3839,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3697,7 +3851,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3710,7 +3864,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *HealthCheck) GetOrigin() string {
@@ -3758,7 +3912,7 @@ type CheckExpressionsRequest struct {
 
 func (x *CheckExpressionsRequest) Reset() {
 	*x = CheckExpressionsRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3770,7 +3924,7 @@ func (x *CheckExpressionsRequest) String() string {
 func (*CheckExpressionsRequest) ProtoMessage() {}
 
 func (x *CheckExpressionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3783,7 +3937,7 @@ func (x *CheckExpressionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckExpressionsRequest.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CheckExpressionsRequest) GetExpressions() []*CheckExpressionsRequest_Expression {
@@ -3801,7 +3955,7 @@ type CheckExpressionsReply struct {
 
 func (x *CheckExpressionsReply) Reset() {
 	*x = CheckExpressionsReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3813,7 +3967,7 @@ func (x *CheckExpressionsReply) String() string {
 func (*CheckExpressionsReply) ProtoMessage() {}
 
 func (x *CheckExpressionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3826,7 +3980,7 @@ func (x *CheckExpressionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckExpressionsReply.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{43}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45}
 }
 
 // Record is Helm's release record as its metadata tells it: never decoded.
@@ -3854,7 +4008,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3866,7 +4020,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3879,7 +4033,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Record) GetNamespace() string {
@@ -4003,7 +4157,7 @@ type ObserveBatch struct {
 
 func (x *ObserveBatch) Reset() {
 	*x = ObserveBatch{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4015,7 +4169,7 @@ func (x *ObserveBatch) String() string {
 func (*ObserveBatch) ProtoMessage() {}
 
 func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4028,7 +4182,7 @@ func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch.ProtoReflect.Descriptor instead.
 func (*ObserveBatch) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ObserveBatch) GetRecords() []*ObserveBatch_RecordChange {
@@ -4091,7 +4245,7 @@ type NamespaceSight struct {
 
 func (x *NamespaceSight) Reset() {
 	*x = NamespaceSight{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4103,7 +4257,7 @@ func (x *NamespaceSight) String() string {
 func (*NamespaceSight) ProtoMessage() {}
 
 func (x *NamespaceSight) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4116,7 +4270,7 @@ func (x *NamespaceSight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamespaceSight.ProtoReflect.Descriptor instead.
 func (*NamespaceSight) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{46}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *NamespaceSight) GetNamespace() string {
@@ -4158,7 +4312,7 @@ type ReleaseObjects struct {
 
 func (x *ReleaseObjects) Reset() {
 	*x = ReleaseObjects{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4170,7 +4324,7 @@ func (x *ReleaseObjects) String() string {
 func (*ReleaseObjects) ProtoMessage() {}
 
 func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4183,7 +4337,7 @@ func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseObjects.ProtoReflect.Descriptor instead.
 func (*ReleaseObjects) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{47}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReleaseObjects) GetNamespace() string {
@@ -4259,7 +4413,7 @@ type ObjectState struct {
 
 func (x *ObjectState) Reset() {
 	*x = ObjectState{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4271,7 +4425,7 @@ func (x *ObjectState) String() string {
 func (*ObjectState) ProtoMessage() {}
 
 func (x *ObjectState) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4284,7 +4438,7 @@ func (x *ObjectState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectState.ProtoReflect.Descriptor instead.
 func (*ObjectState) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{48}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ObjectState) GetRef() *Ref {
@@ -4349,7 +4503,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4361,7 +4515,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4374,7 +4528,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{49}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *HistoryRequest) GetCluster() string {
@@ -4421,7 +4575,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4433,7 +4587,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4446,7 +4600,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{50}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *HistoryReply) GetRecords() []*Record {
@@ -4466,7 +4620,7 @@ type HttpHeader struct {
 
 func (x *HttpHeader) Reset() {
 	*x = HttpHeader{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4478,7 +4632,7 @@ func (x *HttpHeader) String() string {
 func (*HttpHeader) ProtoMessage() {}
 
 func (x *HttpHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4491,7 +4645,7 @@ func (x *HttpHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpHeader.ProtoReflect.Descriptor instead.
 func (*HttpHeader) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{51}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *HttpHeader) GetName() string {
@@ -4528,7 +4682,7 @@ type HttpRequest struct {
 
 func (x *HttpRequest) Reset() {
 	*x = HttpRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4540,7 +4694,7 @@ func (x *HttpRequest) String() string {
 func (*HttpRequest) ProtoMessage() {}
 
 func (x *HttpRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4553,7 +4707,7 @@ func (x *HttpRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpRequest.ProtoReflect.Descriptor instead.
 func (*HttpRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{52}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *HttpRequest) GetMethod() string {
@@ -4653,7 +4807,7 @@ type HttpReply struct {
 
 func (x *HttpReply) Reset() {
 	*x = HttpReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4665,7 +4819,7 @@ func (x *HttpReply) String() string {
 func (*HttpReply) ProtoMessage() {}
 
 func (x *HttpReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4678,7 +4832,7 @@ func (x *HttpReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpReply.ProtoReflect.Descriptor instead.
 func (*HttpReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{53}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *HttpReply) GetStatus() int32 {
@@ -4724,7 +4878,7 @@ type CompareRequest struct {
 
 func (x *CompareRequest) Reset() {
 	*x = CompareRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4736,7 +4890,7 @@ func (x *CompareRequest) String() string {
 func (*CompareRequest) ProtoMessage() {}
 
 func (x *CompareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4749,7 +4903,7 @@ func (x *CompareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareRequest.ProtoReflect.Descriptor instead.
 func (*CompareRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{54}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CompareRequest) GetCluster() string {
@@ -4796,7 +4950,7 @@ type CompareReply struct {
 
 func (x *CompareReply) Reset() {
 	*x = CompareReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4808,7 +4962,7 @@ func (x *CompareReply) String() string {
 func (*CompareReply) ProtoMessage() {}
 
 func (x *CompareReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4821,7 +4975,7 @@ func (x *CompareReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareReply.ProtoReflect.Descriptor instead.
 func (*CompareReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{55}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CompareReply) GetObjects() []*Comparison {
@@ -4844,7 +4998,7 @@ type Comparison struct {
 
 func (x *Comparison) Reset() {
 	*x = Comparison{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4856,7 +5010,7 @@ func (x *Comparison) String() string {
 func (*Comparison) ProtoMessage() {}
 
 func (x *Comparison) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4869,7 +5023,7 @@ func (x *Comparison) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Comparison.ProtoReflect.Descriptor instead.
 func (*Comparison) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{56}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Comparison) GetRef() *Ref {
@@ -4918,7 +5072,7 @@ type Difference struct {
 
 func (x *Difference) Reset() {
 	*x = Difference{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4930,7 +5084,7 @@ func (x *Difference) String() string {
 func (*Difference) ProtoMessage() {}
 
 func (x *Difference) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4943,7 +5097,7 @@ func (x *Difference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Difference.ProtoReflect.Descriptor instead.
 func (*Difference) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{57}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Difference) GetPath() string {
@@ -4975,7 +5129,7 @@ type RepairRequest struct {
 
 func (x *RepairRequest) Reset() {
 	*x = RepairRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4987,7 +5141,7 @@ func (x *RepairRequest) String() string {
 func (*RepairRequest) ProtoMessage() {}
 
 func (x *RepairRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5000,7 +5154,7 @@ func (x *RepairRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairRequest.ProtoReflect.Descriptor instead.
 func (*RepairRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{58}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *RepairRequest) GetCluster() string {
@@ -5047,7 +5201,7 @@ type RepairReply struct {
 
 func (x *RepairReply) Reset() {
 	*x = RepairReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5059,7 +5213,7 @@ func (x *RepairReply) String() string {
 func (*RepairReply) ProtoMessage() {}
 
 func (x *RepairReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5072,7 +5226,7 @@ func (x *RepairReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairReply.ProtoReflect.Descriptor instead.
 func (*RepairReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{59}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *RepairReply) GetObjects() []*RepairReply_Repaired {
@@ -5092,7 +5246,7 @@ type WatchBatch_Change struct {
 
 func (x *WatchBatch_Change) Reset() {
 	*x = WatchBatch_Change{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5104,7 +5258,7 @@ func (x *WatchBatch_Change) String() string {
 func (*WatchBatch_Change) ProtoMessage() {}
 
 func (x *WatchBatch_Change) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5147,7 +5301,7 @@ type FindVersionsRequest_Query struct {
 
 func (x *FindVersionsRequest_Query) Reset() {
 	*x = FindVersionsRequest_Query{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5159,7 +5313,7 @@ func (x *FindVersionsRequest_Query) String() string {
 func (*FindVersionsRequest_Query) ProtoMessage() {}
 
 func (x *FindVersionsRequest_Query) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5211,7 +5365,7 @@ type FindVersionsReply_Answer struct {
 
 func (x *FindVersionsReply_Answer) Reset() {
 	*x = FindVersionsReply_Answer{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[62]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5223,7 +5377,7 @@ func (x *FindVersionsReply_Answer) String() string {
 func (*FindVersionsReply_Answer) ProtoMessage() {}
 
 func (x *FindVersionsReply_Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[62]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5298,7 +5452,7 @@ type ComposeRequest_Document struct {
 
 func (x *ComposeRequest_Document) Reset() {
 	*x = ComposeRequest_Document{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[63]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5310,7 +5464,7 @@ func (x *ComposeRequest_Document) String() string {
 func (*ComposeRequest_Document) ProtoMessage() {}
 
 func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[63]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5351,7 +5505,7 @@ type ComposeRequest_Assignment struct {
 
 func (x *ComposeRequest_Assignment) Reset() {
 	*x = ComposeRequest_Assignment{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[64]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5363,7 +5517,7 @@ func (x *ComposeRequest_Assignment) String() string {
 func (*ComposeRequest_Assignment) ProtoMessage() {}
 
 func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[64]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5410,7 +5564,7 @@ type CheckExpressionsRequest_Expression struct {
 
 func (x *CheckExpressionsRequest_Expression) Reset() {
 	*x = CheckExpressionsRequest_Expression{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[67]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5422,7 +5576,7 @@ func (x *CheckExpressionsRequest_Expression) String() string {
 func (*CheckExpressionsRequest_Expression) ProtoMessage() {}
 
 func (x *CheckExpressionsRequest_Expression) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[67]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5435,7 +5589,7 @@ func (x *CheckExpressionsRequest_Expression) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use CheckExpressionsRequest_Expression.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsRequest_Expression) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44, 0}
 }
 
 func (x *CheckExpressionsRequest_Expression) GetOrigin() string {
@@ -5462,7 +5616,7 @@ type ObserveBatch_RecordChange struct {
 
 func (x *ObserveBatch_RecordChange) Reset() {
 	*x = ObserveBatch_RecordChange{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[68]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5474,7 +5628,7 @@ func (x *ObserveBatch_RecordChange) String() string {
 func (*ObserveBatch_RecordChange) ProtoMessage() {}
 
 func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[68]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5487,7 +5641,7 @@ func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch_RecordChange.ProtoReflect.Descriptor instead.
 func (*ObserveBatch_RecordChange) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{47, 0}
 }
 
 func (x *ObserveBatch_RecordChange) GetRecord() *Record {
@@ -5514,7 +5668,7 @@ type RepairRequest_Part struct {
 
 func (x *RepairRequest_Part) Reset() {
 	*x = RepairRequest_Part{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[69]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5526,7 +5680,7 @@ func (x *RepairRequest_Part) String() string {
 func (*RepairRequest_Part) ProtoMessage() {}
 
 func (x *RepairRequest_Part) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[69]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5539,7 +5693,7 @@ func (x *RepairRequest_Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairRequest_Part.ProtoReflect.Descriptor instead.
 func (*RepairRequest_Part) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{58, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{60, 0}
 }
 
 func (x *RepairRequest_Part) GetRef() *Ref {
@@ -5566,7 +5720,7 @@ type RepairReply_Repaired struct {
 
 func (x *RepairReply_Repaired) Reset() {
 	*x = RepairReply_Repaired{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[70]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5578,7 +5732,7 @@ func (x *RepairReply_Repaired) String() string {
 func (*RepairReply_Repaired) ProtoMessage() {}
 
 func (x *RepairReply_Repaired) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[70]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5591,7 +5745,7 @@ func (x *RepairReply_Repaired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairReply_Repaired.ProtoReflect.Descriptor instead.
 func (*RepairReply_Repaired) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{59, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{61, 0}
 }
 
 func (x *RepairReply_Repaired) GetRef() *Ref {
@@ -5880,7 +6034,7 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x05hooks\x18\x02 \x03(\tR\x05hooks\x12\x14\n" +
 	"\x05notes\x18\x03 \x01(\tR\x05notes\x12\x12\n" +
 	"\x04crds\x18\x04 \x03(\tR\x04crds\x127\n" +
-	"\tinventory\x18\x05 \x03(\v2\x19.pilothouse.engine.v1.RefR\tinventory\"\xd7\b\n" +
+	"\tinventory\x18\x05 \x03(\v2\x19.pilothouse.engine.v1.RefR\tinventory\"\x8d\t\n" +
 	"\n" +
 	"RunRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12?\n" +
@@ -5909,7 +6063,8 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\apatches\x18\x14 \x03(\fR\apatches\x12c\n" +
 	"\x11chart_annotations\x18\x15 \x03(\v26.pilothouse.engine.v1.RunRequest.ChartAnnotationsEntryR\x10chartAnnotations\x12$\n" +
 	"\rkustomization\x18\x16 \x01(\fR\rkustomization\x12!\n" +
-	"\fstamp_source\x18\x17 \x01(\tR\vstampSource\x1a9\n" +
+	"\fstamp_source\x18\x17 \x01(\tR\vstampSource\x124\n" +
+	"\x06around\x18\x18 \x01(\v2\x1c.pilothouse.engine.v1.AroundR\x06around\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aC\n" +
@@ -5924,7 +6079,19 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\tUNINSTALL\x10\x04\x12\n" +
 	"\n" +
 	"\x06UNLOCK\x10\x05\x12\b\n" +
-	"\x04TEST\x10\x06\"\x8c\x01\n" +
+	"\x04TEST\x10\x06\"\x81\x01\n" +
+	"\x06Around\x125\n" +
+	"\x05leave\x18\x01 \x03(\v2\x1f.pilothouse.engine.v1.ExemptionR\x05leave\x12!\n" +
+	"\fleave_scaled\x18\x02 \x01(\bR\vleaveScaled\x12\x1d\n" +
+	"\n" +
+	"force_rest\x18\x03 \x01(\bR\tforceRest\"\x97\x01\n" +
+	"\tExemption\x12\x14\n" +
+	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\tR\x05group\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\tR\aversion\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\tR\x04kind\x12\x1c\n" +
+	"\tnamespace\x18\x05 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x06 \x01(\tR\x04name\"\x8c\x01\n" +
 	"\bRunEvent\x12<\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1e.pilothouse.engine.v1.ProgressH\x00R\bprogress\x129\n" +
 	"\aoutcome\x18\x02 \x01(\v2\x1d.pilothouse.engine.v1.OutcomeH\x00R\aoutcomeB\a\n" +
@@ -6144,7 +6311,7 @@ func file_pilothouse_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_pilothouse_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
+var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 73)
 var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(WatchMode)(0),                             // 0: pilothouse.engine.v1.WatchMode
 	(Fault_Kind)(0),                            // 1: pilothouse.engine.v1.Fault.Kind
@@ -6187,50 +6354,52 @@ var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(*RenderRequest)(nil),                      // 38: pilothouse.engine.v1.RenderRequest
 	(*RenderReply)(nil),                        // 39: pilothouse.engine.v1.RenderReply
 	(*RunRequest)(nil),                         // 40: pilothouse.engine.v1.RunRequest
-	(*RunEvent)(nil),                           // 41: pilothouse.engine.v1.RunEvent
-	(*Progress)(nil),                           // 42: pilothouse.engine.v1.Progress
-	(*Outcome)(nil),                            // 43: pilothouse.engine.v1.Outcome
-	(*TestResult)(nil),                         // 44: pilothouse.engine.v1.TestResult
-	(*HookLog)(nil),                            // 45: pilothouse.engine.v1.HookLog
-	(*ObserveRequest)(nil),                     // 46: pilothouse.engine.v1.ObserveRequest
-	(*Attention)(nil),                          // 47: pilothouse.engine.v1.Attention
-	(*HealthCheck)(nil),                        // 48: pilothouse.engine.v1.HealthCheck
-	(*CheckExpressionsRequest)(nil),            // 49: pilothouse.engine.v1.CheckExpressionsRequest
-	(*CheckExpressionsReply)(nil),              // 50: pilothouse.engine.v1.CheckExpressionsReply
-	(*Record)(nil),                             // 51: pilothouse.engine.v1.Record
-	(*ObserveBatch)(nil),                       // 52: pilothouse.engine.v1.ObserveBatch
-	(*NamespaceSight)(nil),                     // 53: pilothouse.engine.v1.NamespaceSight
-	(*ReleaseObjects)(nil),                     // 54: pilothouse.engine.v1.ReleaseObjects
-	(*ObjectState)(nil),                        // 55: pilothouse.engine.v1.ObjectState
-	(*HistoryRequest)(nil),                     // 56: pilothouse.engine.v1.HistoryRequest
-	(*HistoryReply)(nil),                       // 57: pilothouse.engine.v1.HistoryReply
-	(*HttpHeader)(nil),                         // 58: pilothouse.engine.v1.HttpHeader
-	(*HttpRequest)(nil),                        // 59: pilothouse.engine.v1.HttpRequest
-	(*HttpReply)(nil),                          // 60: pilothouse.engine.v1.HttpReply
-	(*CompareRequest)(nil),                     // 61: pilothouse.engine.v1.CompareRequest
-	(*CompareReply)(nil),                       // 62: pilothouse.engine.v1.CompareReply
-	(*Comparison)(nil),                         // 63: pilothouse.engine.v1.Comparison
-	(*Difference)(nil),                         // 64: pilothouse.engine.v1.Difference
-	(*RepairRequest)(nil),                      // 65: pilothouse.engine.v1.RepairRequest
-	(*RepairReply)(nil),                        // 66: pilothouse.engine.v1.RepairReply
-	(*WatchBatch_Change)(nil),                  // 67: pilothouse.engine.v1.WatchBatch.Change
-	(*FindVersionsRequest_Query)(nil),          // 68: pilothouse.engine.v1.FindVersionsRequest.Query
-	(*FindVersionsReply_Answer)(nil),           // 69: pilothouse.engine.v1.FindVersionsReply.Answer
-	(*ComposeRequest_Document)(nil),            // 70: pilothouse.engine.v1.ComposeRequest.Document
-	(*ComposeRequest_Assignment)(nil),          // 71: pilothouse.engine.v1.ComposeRequest.Assignment
-	nil,                                        // 72: pilothouse.engine.v1.RunRequest.LabelsEntry
-	nil,                                        // 73: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	(*CheckExpressionsRequest_Expression)(nil), // 74: pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	(*ObserveBatch_RecordChange)(nil),          // 75: pilothouse.engine.v1.ObserveBatch.RecordChange
-	(*RepairRequest_Part)(nil),                 // 76: pilothouse.engine.v1.RepairRequest.Part
-	(*RepairReply_Repaired)(nil),               // 77: pilothouse.engine.v1.RepairReply.Repaired
+	(*Around)(nil),                             // 41: pilothouse.engine.v1.Around
+	(*Exemption)(nil),                          // 42: pilothouse.engine.v1.Exemption
+	(*RunEvent)(nil),                           // 43: pilothouse.engine.v1.RunEvent
+	(*Progress)(nil),                           // 44: pilothouse.engine.v1.Progress
+	(*Outcome)(nil),                            // 45: pilothouse.engine.v1.Outcome
+	(*TestResult)(nil),                         // 46: pilothouse.engine.v1.TestResult
+	(*HookLog)(nil),                            // 47: pilothouse.engine.v1.HookLog
+	(*ObserveRequest)(nil),                     // 48: pilothouse.engine.v1.ObserveRequest
+	(*Attention)(nil),                          // 49: pilothouse.engine.v1.Attention
+	(*HealthCheck)(nil),                        // 50: pilothouse.engine.v1.HealthCheck
+	(*CheckExpressionsRequest)(nil),            // 51: pilothouse.engine.v1.CheckExpressionsRequest
+	(*CheckExpressionsReply)(nil),              // 52: pilothouse.engine.v1.CheckExpressionsReply
+	(*Record)(nil),                             // 53: pilothouse.engine.v1.Record
+	(*ObserveBatch)(nil),                       // 54: pilothouse.engine.v1.ObserveBatch
+	(*NamespaceSight)(nil),                     // 55: pilothouse.engine.v1.NamespaceSight
+	(*ReleaseObjects)(nil),                     // 56: pilothouse.engine.v1.ReleaseObjects
+	(*ObjectState)(nil),                        // 57: pilothouse.engine.v1.ObjectState
+	(*HistoryRequest)(nil),                     // 58: pilothouse.engine.v1.HistoryRequest
+	(*HistoryReply)(nil),                       // 59: pilothouse.engine.v1.HistoryReply
+	(*HttpHeader)(nil),                         // 60: pilothouse.engine.v1.HttpHeader
+	(*HttpRequest)(nil),                        // 61: pilothouse.engine.v1.HttpRequest
+	(*HttpReply)(nil),                          // 62: pilothouse.engine.v1.HttpReply
+	(*CompareRequest)(nil),                     // 63: pilothouse.engine.v1.CompareRequest
+	(*CompareReply)(nil),                       // 64: pilothouse.engine.v1.CompareReply
+	(*Comparison)(nil),                         // 65: pilothouse.engine.v1.Comparison
+	(*Difference)(nil),                         // 66: pilothouse.engine.v1.Difference
+	(*RepairRequest)(nil),                      // 67: pilothouse.engine.v1.RepairRequest
+	(*RepairReply)(nil),                        // 68: pilothouse.engine.v1.RepairReply
+	(*WatchBatch_Change)(nil),                  // 69: pilothouse.engine.v1.WatchBatch.Change
+	(*FindVersionsRequest_Query)(nil),          // 70: pilothouse.engine.v1.FindVersionsRequest.Query
+	(*FindVersionsReply_Answer)(nil),           // 71: pilothouse.engine.v1.FindVersionsReply.Answer
+	(*ComposeRequest_Document)(nil),            // 72: pilothouse.engine.v1.ComposeRequest.Document
+	(*ComposeRequest_Assignment)(nil),          // 73: pilothouse.engine.v1.ComposeRequest.Assignment
+	nil,                                        // 74: pilothouse.engine.v1.RunRequest.LabelsEntry
+	nil,                                        // 75: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	(*CheckExpressionsRequest_Expression)(nil), // 76: pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	(*ObserveBatch_RecordChange)(nil),          // 77: pilothouse.engine.v1.ObserveBatch.RecordChange
+	(*RepairRequest_Part)(nil),                 // 78: pilothouse.engine.v1.RepairRequest.Part
+	(*RepairReply_Repaired)(nil),               // 79: pilothouse.engine.v1.RepairReply.Repaired
 }
 var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	1,  // 0: pilothouse.engine.v1.Fault.kind:type_name -> pilothouse.engine.v1.Fault.Kind
 	12, // 1: pilothouse.engine.v1.ConnectRequest.impersonate:type_name -> pilothouse.engine.v1.Impersonation
 	11, // 2: pilothouse.engine.v1.ConnectRequest.identity:type_name -> pilothouse.engine.v1.Identity
 	14, // 3: pilothouse.engine.v1.WatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	67, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
+	69, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
 	7,  // 5: pilothouse.engine.v1.WatchBatch.fault:type_name -> pilothouse.engine.v1.Fault
 	18, // 6: pilothouse.engine.v1.ObjectCalls.calls:type_name -> pilothouse.engine.v1.ObjectCall
 	21, // 7: pilothouse.engine.v1.ObjectCall.get:type_name -> pilothouse.engine.v1.GetRequest
@@ -6251,88 +6420,90 @@ var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	30, // 22: pilothouse.engine.v1.ChartSource.verify:type_name -> pilothouse.engine.v1.Verification
 	28, // 23: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
 	28, // 24: pilothouse.engine.v1.FindVersionsRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	68, // 25: pilothouse.engine.v1.FindVersionsRequest.queries:type_name -> pilothouse.engine.v1.FindVersionsRequest.Query
-	69, // 26: pilothouse.engine.v1.FindVersionsReply.answers:type_name -> pilothouse.engine.v1.FindVersionsReply.Answer
-	70, // 27: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	71, // 28: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
-	70, // 29: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	70, // 25: pilothouse.engine.v1.FindVersionsRequest.queries:type_name -> pilothouse.engine.v1.FindVersionsRequest.Query
+	71, // 26: pilothouse.engine.v1.FindVersionsReply.answers:type_name -> pilothouse.engine.v1.FindVersionsReply.Answer
+	72, // 27: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	73, // 28: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
+	72, // 29: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
 	37, // 30: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
 	4,  // 31: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
-	72, // 32: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
-	73, // 33: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	42, // 34: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
-	43, // 35: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
-	5,  // 36: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
-	51, // 37: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
-	7,  // 38: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
-	37, // 39: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
-	45, // 40: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
-	44, // 41: pilothouse.engine.v1.Outcome.tests:type_name -> pilothouse.engine.v1.TestResult
-	47, // 42: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
-	48, // 43: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
-	37, // 44: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
-	74, // 45: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	75, // 46: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
-	54, // 47: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
-	7,  // 48: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	53, // 49: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
-	7,  // 50: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
-	55, // 51: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
-	55, // 52: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
-	0,  // 53: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
-	37, // 54: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
-	6,  // 55: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
-	51, // 56: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
-	58, // 57: pilothouse.engine.v1.HttpRequest.headers:type_name -> pilothouse.engine.v1.HttpHeader
-	58, // 58: pilothouse.engine.v1.HttpReply.headers:type_name -> pilothouse.engine.v1.HttpHeader
-	37, // 59: pilothouse.engine.v1.CompareRequest.objects:type_name -> pilothouse.engine.v1.Ref
-	63, // 60: pilothouse.engine.v1.CompareReply.objects:type_name -> pilothouse.engine.v1.Comparison
-	37, // 61: pilothouse.engine.v1.Comparison.ref:type_name -> pilothouse.engine.v1.Ref
-	64, // 62: pilothouse.engine.v1.Comparison.differences:type_name -> pilothouse.engine.v1.Difference
-	7,  // 63: pilothouse.engine.v1.Comparison.fault:type_name -> pilothouse.engine.v1.Fault
-	76, // 64: pilothouse.engine.v1.RepairRequest.objects:type_name -> pilothouse.engine.v1.RepairRequest.Part
-	77, // 65: pilothouse.engine.v1.RepairReply.objects:type_name -> pilothouse.engine.v1.RepairReply.Repaired
-	2,  // 66: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
-	7,  // 67: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
-	51, // 68: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
-	37, // 69: pilothouse.engine.v1.RepairRequest.Part.ref:type_name -> pilothouse.engine.v1.Ref
-	37, // 70: pilothouse.engine.v1.RepairReply.Repaired.ref:type_name -> pilothouse.engine.v1.Ref
-	7,  // 71: pilothouse.engine.v1.RepairReply.Repaired.fault:type_name -> pilothouse.engine.v1.Fault
-	8,  // 72: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
-	10, // 73: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
-	15, // 74: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
-	22, // 75: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
-	31, // 76: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
-	33, // 77: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
-	35, // 78: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
-	38, // 79: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
-	40, // 80: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
-	46, // 81: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
-	49, // 82: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
-	56, // 83: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
-	61, // 84: pilothouse.engine.v1.Engine.Compare:input_type -> pilothouse.engine.v1.CompareRequest
-	65, // 85: pilothouse.engine.v1.Engine.Repair:input_type -> pilothouse.engine.v1.RepairRequest
-	59, // 86: pilothouse.engine.v1.Engine.Http:input_type -> pilothouse.engine.v1.HttpRequest
-	9,  // 87: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
-	13, // 88: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
-	16, // 89: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
-	23, // 90: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
-	32, // 91: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
-	34, // 92: pilothouse.engine.v1.Engine.FindVersions:output_type -> pilothouse.engine.v1.FindVersionsReply
-	36, // 93: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
-	39, // 94: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
-	41, // 95: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
-	52, // 96: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
-	50, // 97: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
-	57, // 98: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
-	62, // 99: pilothouse.engine.v1.Engine.Compare:output_type -> pilothouse.engine.v1.CompareReply
-	66, // 100: pilothouse.engine.v1.Engine.Repair:output_type -> pilothouse.engine.v1.RepairReply
-	60, // 101: pilothouse.engine.v1.Engine.Http:output_type -> pilothouse.engine.v1.HttpReply
-	87, // [87:102] is the sub-list for method output_type
-	72, // [72:87] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	74, // 32: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
+	75, // 33: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	41, // 34: pilothouse.engine.v1.RunRequest.around:type_name -> pilothouse.engine.v1.Around
+	42, // 35: pilothouse.engine.v1.Around.leave:type_name -> pilothouse.engine.v1.Exemption
+	44, // 36: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
+	45, // 37: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
+	5,  // 38: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
+	53, // 39: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
+	7,  // 40: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
+	37, // 41: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
+	47, // 42: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
+	46, // 43: pilothouse.engine.v1.Outcome.tests:type_name -> pilothouse.engine.v1.TestResult
+	49, // 44: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
+	50, // 45: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
+	37, // 46: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
+	76, // 47: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	77, // 48: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
+	56, // 49: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
+	7,  // 50: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
+	55, // 51: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
+	7,  // 52: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
+	57, // 53: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
+	57, // 54: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
+	0,  // 55: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
+	37, // 56: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
+	6,  // 57: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
+	53, // 58: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
+	60, // 59: pilothouse.engine.v1.HttpRequest.headers:type_name -> pilothouse.engine.v1.HttpHeader
+	60, // 60: pilothouse.engine.v1.HttpReply.headers:type_name -> pilothouse.engine.v1.HttpHeader
+	37, // 61: pilothouse.engine.v1.CompareRequest.objects:type_name -> pilothouse.engine.v1.Ref
+	65, // 62: pilothouse.engine.v1.CompareReply.objects:type_name -> pilothouse.engine.v1.Comparison
+	37, // 63: pilothouse.engine.v1.Comparison.ref:type_name -> pilothouse.engine.v1.Ref
+	66, // 64: pilothouse.engine.v1.Comparison.differences:type_name -> pilothouse.engine.v1.Difference
+	7,  // 65: pilothouse.engine.v1.Comparison.fault:type_name -> pilothouse.engine.v1.Fault
+	78, // 66: pilothouse.engine.v1.RepairRequest.objects:type_name -> pilothouse.engine.v1.RepairRequest.Part
+	79, // 67: pilothouse.engine.v1.RepairReply.objects:type_name -> pilothouse.engine.v1.RepairReply.Repaired
+	2,  // 68: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
+	7,  // 69: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
+	53, // 70: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
+	37, // 71: pilothouse.engine.v1.RepairRequest.Part.ref:type_name -> pilothouse.engine.v1.Ref
+	37, // 72: pilothouse.engine.v1.RepairReply.Repaired.ref:type_name -> pilothouse.engine.v1.Ref
+	7,  // 73: pilothouse.engine.v1.RepairReply.Repaired.fault:type_name -> pilothouse.engine.v1.Fault
+	8,  // 74: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
+	10, // 75: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
+	15, // 76: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
+	22, // 77: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
+	31, // 78: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
+	33, // 79: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
+	35, // 80: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
+	38, // 81: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
+	40, // 82: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
+	48, // 83: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
+	51, // 84: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
+	58, // 85: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
+	63, // 86: pilothouse.engine.v1.Engine.Compare:input_type -> pilothouse.engine.v1.CompareRequest
+	67, // 87: pilothouse.engine.v1.Engine.Repair:input_type -> pilothouse.engine.v1.RepairRequest
+	61, // 88: pilothouse.engine.v1.Engine.Http:input_type -> pilothouse.engine.v1.HttpRequest
+	9,  // 89: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
+	13, // 90: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
+	16, // 91: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
+	23, // 92: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
+	32, // 93: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
+	34, // 94: pilothouse.engine.v1.Engine.FindVersions:output_type -> pilothouse.engine.v1.FindVersionsReply
+	36, // 95: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
+	39, // 96: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
+	43, // 97: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
+	54, // 98: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
+	52, // 99: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
+	59, // 100: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
+	64, // 101: pilothouse.engine.v1.Engine.Compare:output_type -> pilothouse.engine.v1.CompareReply
+	68, // 102: pilothouse.engine.v1.Engine.Repair:output_type -> pilothouse.engine.v1.RepairReply
+	62, // 103: pilothouse.engine.v1.Engine.Http:output_type -> pilothouse.engine.v1.HttpReply
+	89, // [89:104] is the sub-list for method output_type
+	74, // [74:89] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_pilothouse_engine_v1_engine_proto_init() }
@@ -6351,7 +6522,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 		(*ObjectCall_Delete)(nil),
 		(*ObjectCall_Review)(nil),
 	}
-	file_pilothouse_engine_v1_engine_proto_msgTypes[34].OneofWrappers = []any{
+	file_pilothouse_engine_v1_engine_proto_msgTypes[36].OneofWrappers = []any{
 		(*RunEvent_Progress)(nil),
 		(*RunEvent_Outcome)(nil),
 	}
@@ -6361,7 +6532,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pilothouse_engine_v1_engine_proto_rawDesc), len(file_pilothouse_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   71,
+			NumMessages:   73,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

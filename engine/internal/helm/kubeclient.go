@@ -32,6 +32,8 @@ type kubeClient struct {
 	forgiveMissingKinds bool
 	// keepRecordUntilGone makes a deletion that did not end keep the release's record.
 	keepRecordUntilGone bool
+	// around says what to do about fields that others have; nil: fail.
+	around *enginev1.Around
 
 	stuck        error // why deleted objects are not gone
 	deleteErrors []error
@@ -129,7 +131,7 @@ func (k *kubeClient) Create(list kube.ResourceList, options ...kube.ClientCreate
 // Update only adds to Helm's own the phase, and what objects looked like when they had been applied.
 func (k *kubeClient) Update(original, target kube.ResourceList, options ...kube.ClientUpdateOption) (*kube.Result, error) {
 	k.run.progress.say(enginev1.Progress_APPLYING, "")
-	result, err := k.Client.Update(original, target, options...)
+	result, err := k.updateAround(original, target, options...)
 	k.run.applied(result)
 	return result, err
 }

@@ -55,6 +55,9 @@ func (a *run) dryRun(info *resource.Info, serverSide bool) error {
 		_, err = client.Patch(ctx, info.Name, types.ApplyPatchType, data, metav1.PatchOptions{
 			DryRun: everything, FieldManager: fieldManager, Force: &force, FieldValidation: metav1.FieldValidationStrict,
 		})
+		if apierrors.IsConflict(err) && a.kube.around != nil {
+			return nil // to be gone around, or told, when it is applied
+		}
 		return err
 	}
 	_, err := client.Create(ctx, object, metav1.CreateOptions{

@@ -38,6 +38,7 @@ func (a *run) rollback() error {
 	verb.DisableHooks = a.request.GetDisableHooks()
 	verb.MaxHistory = int(a.request.GetMaxHistory())
 	verb.ForceConflicts = a.request.GetForceConflicts() && a.serverSide(to)
+	a.kube.around = a.goAround(a.serverSide(to))
 	if err := verb.Run(a.request.GetName()); err != nil {
 		return err
 	}

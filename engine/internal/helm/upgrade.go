@@ -46,6 +46,7 @@ func (a *run) upgrade() error {
 	verb.SkipCRDs = true
 	// Helm refuses to force conflicts where it applies on the client's side, and there are none there.
 	verb.ForceConflicts = a.request.GetForceConflicts() && newest != nil && a.serverSide(newest.revision)
+	a.kube.around = a.goAround(newest != nil && a.serverSide(newest.revision))
 	verb.PostRenderer, verb.PostRenderStrategy = changes, afterRender
 	made, err := verb.RunWithContext(context.Background(), a.request.GetName(), chart, values)
 	if rel, ok := made.(*rspb.Release); ok && rel != nil && err == nil {

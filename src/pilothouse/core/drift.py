@@ -17,7 +17,7 @@ from pilothouse.core.drift_known import (
     Known,
     doubled,
 )
-from pilothouse.core.drift_rules import DriftMode, DriftRules
+from pilothouse.core.drift_rules import DriftMode, DriftRules, Exemption
 from pilothouse.core.observed import DEPLOYED, ObjectRef, Observed, Record, Suspect
 from pilothouse.core.policy import Policies
 
@@ -35,6 +35,11 @@ _CERTIFIED = frozenset(
         "APIService",
         "CustomResourceDefinition",
     }
+)
+_BUNDLES = (
+    "/webhooks/*/clientConfig/caBundle",
+    "/spec/caBundle",
+    "/spec/conversion/webhook/clientConfig/caBundle",
 )
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
@@ -173,6 +178,11 @@ def _sort_out(
         else:
             open_ones.append(one)
     return tuple(open_ones), tuple(left)
+
+
+def left_to_others(rules: DriftRules) -> tuple[Exemption, ...]:
+    """Return what an action leaves as others have it: what the Release says, and injected certificates."""
+    return (*rules.exemptions, *(Exemption(_BUNDLES, kind=kind) for kind in sorted(_CERTIFIED)))
 
 
 def _rightly_owned(suspect: Suspect, path: str) -> bool:

@@ -9,8 +9,10 @@ import msgspec
 
 from pilothouse.api.kinds import Kind
 from pilothouse.core.attention import Attention
-from pilothouse.core.desired import ReleaseName
+from pilothouse.core.desired import Desired, ReleaseName
+from pilothouse.core.drift import left_to_others
 from pilothouse.core.drift_known import Difference
+from pilothouse.core.drift_rules import DriftMode
 from pilothouse.core.observed import Health, ObjectRef, ObjectState, Record, WatchMode
 from pilothouse.core.outcome import Fault, HookLog, HookResult, Outcome
 from pilothouse.core.plan import Action, Install, Rollback, RunTests, Uninstall, Unlock, Upgrade
@@ -217,6 +219,7 @@ def run_request(order: Order) -> pb.RunRequest:
             # The revision keeps the digest of what it was made from, or a failed spec would look done.
             request.stamp_digest = digest
             request.force_conflicts = desired.force_conflicts
+            request.around.CopyFrom(_around(desired))
         case Install(preflight=preflight) | Upgrade(preflight=preflight):
             request.chart_digest = order.chart_digest
             request.values = msgspec.json.encode(desired.values)
@@ -228,9 +231,30 @@ def run_request(order: Order) -> pb.RunRequest:
             request.chart_annotations.update(dict(desired.patch_annotations))
             request.kustomization = desired.kustomization.encode()
             request.stamp_source = desired.chart.git.stamp if desired.chart.git else ""
+            request.around.CopyFrom(_around(desired))
         case Uninstall():
             pass
     return request
+
+
+def _around(desired: Desired) -> pb.Around:
+    """Say what others may keep of what an upgrade sets, and whether it takes the rest."""
+    rules = desired.drift
+    return pb.Around(
+        leave=[
+            pb.Exemption(
+                paths=one.paths,
+                group=one.group,
+                version=one.version,
+                kind=one.kind,
+                namespace=one.namespace,
+                name=one.name,
+            )
+            for one in left_to_others(rules)
+        ],
+        leave_scaled=True,
+        force_rest=rules.mode is DriftMode.CORRECT,
+    )
 
 
 def _action(plan: Action) -> pb.RunRequest.Action:

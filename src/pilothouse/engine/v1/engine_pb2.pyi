@@ -560,7 +560,7 @@ class RenderReply(_message.Message):
     def __init__(self, manifest: _Optional[str] = ..., hooks: _Optional[_Iterable[str]] = ..., notes: _Optional[str] = ..., crds: _Optional[_Iterable[str]] = ..., inventory: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ...) -> None: ...
 
 class RunRequest(_message.Message):
-    __slots__ = ("cluster", "action", "namespace", "name", "chart_digest", "values", "stamp_digest", "stamp_owner", "revision", "wait", "timeout_ms", "skip_crds", "max_history", "take_ownership", "force_conflicts", "description", "labels", "disable_hooks", "preflight", "patches", "chart_annotations", "kustomization", "stamp_source")
+    __slots__ = ("cluster", "action", "namespace", "name", "chart_digest", "values", "stamp_digest", "stamp_owner", "revision", "wait", "timeout_ms", "skip_crds", "max_history", "take_ownership", "force_conflicts", "description", "labels", "disable_hooks", "preflight", "patches", "chart_annotations", "kustomization", "stamp_source", "around")
     class Action(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         ACTION_UNSPECIFIED: _ClassVar[RunRequest.Action]
@@ -614,6 +614,7 @@ class RunRequest(_message.Message):
     CHART_ANNOTATIONS_FIELD_NUMBER: _ClassVar[int]
     KUSTOMIZATION_FIELD_NUMBER: _ClassVar[int]
     STAMP_SOURCE_FIELD_NUMBER: _ClassVar[int]
+    AROUND_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     action: RunRequest.Action
     namespace: str
@@ -637,7 +638,34 @@ class RunRequest(_message.Message):
     chart_annotations: _containers.ScalarMap[str, str]
     kustomization: bytes
     stamp_source: str
-    def __init__(self, cluster: _Optional[str] = ..., action: _Optional[_Union[RunRequest.Action, str]] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., chart_digest: _Optional[str] = ..., values: _Optional[bytes] = ..., stamp_digest: _Optional[str] = ..., stamp_owner: _Optional[str] = ..., revision: _Optional[int] = ..., wait: _Optional[bool] = ..., timeout_ms: _Optional[int] = ..., skip_crds: _Optional[bool] = ..., max_history: _Optional[int] = ..., take_ownership: _Optional[bool] = ..., force_conflicts: _Optional[bool] = ..., description: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., disable_hooks: _Optional[bool] = ..., preflight: _Optional[bool] = ..., patches: _Optional[_Iterable[bytes]] = ..., chart_annotations: _Optional[_Mapping[str, str]] = ..., kustomization: _Optional[bytes] = ..., stamp_source: _Optional[str] = ...) -> None: ...
+    around: Around
+    def __init__(self, cluster: _Optional[str] = ..., action: _Optional[_Union[RunRequest.Action, str]] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., chart_digest: _Optional[str] = ..., values: _Optional[bytes] = ..., stamp_digest: _Optional[str] = ..., stamp_owner: _Optional[str] = ..., revision: _Optional[int] = ..., wait: _Optional[bool] = ..., timeout_ms: _Optional[int] = ..., skip_crds: _Optional[bool] = ..., max_history: _Optional[int] = ..., take_ownership: _Optional[bool] = ..., force_conflicts: _Optional[bool] = ..., description: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., disable_hooks: _Optional[bool] = ..., preflight: _Optional[bool] = ..., patches: _Optional[_Iterable[bytes]] = ..., chart_annotations: _Optional[_Mapping[str, str]] = ..., kustomization: _Optional[bytes] = ..., stamp_source: _Optional[str] = ..., around: _Optional[_Union[Around, _Mapping]] = ...) -> None: ...
+
+class Around(_message.Message):
+    __slots__ = ("leave", "leave_scaled", "force_rest")
+    LEAVE_FIELD_NUMBER: _ClassVar[int]
+    LEAVE_SCALED_FIELD_NUMBER: _ClassVar[int]
+    FORCE_REST_FIELD_NUMBER: _ClassVar[int]
+    leave: _containers.RepeatedCompositeFieldContainer[Exemption]
+    leave_scaled: bool
+    force_rest: bool
+    def __init__(self, leave: _Optional[_Iterable[_Union[Exemption, _Mapping]]] = ..., leave_scaled: _Optional[bool] = ..., force_rest: _Optional[bool] = ...) -> None: ...
+
+class Exemption(_message.Message):
+    __slots__ = ("paths", "group", "version", "kind", "namespace", "name")
+    PATHS_FIELD_NUMBER: _ClassVar[int]
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    paths: _containers.RepeatedScalarFieldContainer[str]
+    group: str
+    version: str
+    kind: str
+    namespace: str
+    name: str
+    def __init__(self, paths: _Optional[_Iterable[str]] = ..., group: _Optional[str] = ..., version: _Optional[str] = ..., kind: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
 class RunEvent(_message.Message):
     __slots__ = ("progress", "outcome")
