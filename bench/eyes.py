@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from adopt import PATIENCE_SECONDS, QUIET_SECONDS, adopt
 from controller import running_controller
 from kube import MERGE, BenchError, Kube, in_parallel
-from measure import Progress, descendants, say, until_quiet
+from measure import descendants, say, until_quiet
 from releases import NAMESPACE, RELEASES, Bench, create_namespace
 from run import CHARTS, Place, fresh_cluster
 from seed import CHART, PATTERN, pattern, seed
@@ -35,9 +36,6 @@ _SECRETS = "/api/v1/namespaces/default/secrets"
 _ACCOUNTS = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
 _KILOBYTE = 1024
 _DAY_SECONDS = 86_400
-QUIET_SECONDS = 6.0
-# For thousands of releases, at the first start over which all are compared.
-_PATIENCE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +132,7 @@ def start_over(hub: DevCluster, directory: Path, number: int, shape: tuple[int, 
     with running_controller(hub.kubeconfig, directory, number) as controller:
         controller.until_watching()
         rested = until_quiet(
-            lambda: controller.usage().cpu_s, window=QUIET_SECONDS, patience=_PATIENCE_SECONDS
+            lambda: controller.usage().cpu_s, window=QUIET_SECONDS, patience=PATIENCE_SECONDS
         )
         if rested is None:
             raise BenchError("the controller did not come to rest")
@@ -217,37 +215,6 @@ def measure_copies(place: Place, each: int, shapes: list[int]) -> list[Row]:
             rows.append(start_over(hub, place.directory, 500 + configs, (configs, total)))
             say(str(rows[-1]))
     return rows
-
-
-def adopt(hub: DevCluster, kube: Kube, directory: Path, number: int, count: int) -> None:
-    """Run the controller until all copies and their pattern are ready, as they were copied."""
-    with running_controller(hub.kubeconfig, directory, number) as controller:
-        controller.until_watching()
-        until = time.monotonic() + _PATIENCE_SECONDS
-        with Progress("adopting copies") as progress:
-            while missing := _unready(kube):
-                progress.tell(f"{count + 1 - len(missing)} of {count + 1}")
-                controller.check()
-                if time.monotonic() > until:
-                    raise BenchError(f"{len(missing)} copies are not ready; {missing[0]}")
-                time.sleep(QUIET_SECONDS)
-        until_quiet(lambda: controller.usage().cpu_s, window=QUIET_SECONDS)
-    releases = kube.request("GET", RELEASES)["items"]
-    upgraded = [one for one in releases if one["status"]["atProvider"]["revision"] != 1]
-    if upgraded:
-        raise BenchError(f"{len(upgraded)} copies were upgraded")
-
-
-def _unready(kube: Kube) -> list[str]:
-    """Name the releases that are not ready, and why."""
-    found = []
-    for one in kube.request("GET", RELEASES)["items"]:
-        conditions = one.get("status", {}).get("conditions") or ()
-        good = {each["type"] for each in conditions if each["status"] == "True"}
-        if not good >= {"Ready", "Synced"}:
-            said = [each.get("message") for each in conditions if each["status"] != "True"]
-            found.append(f"{one['metadata']['name']}: {said}")
-    return found
 
 
 def growth(rows: list[Row]) -> list[str]:
