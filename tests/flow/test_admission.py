@@ -42,6 +42,7 @@ REFUSED = [
     (manifest(chart={"version": "1.0.0", "url": ""}), "give repository and name, or url"),
     (manifest(chart={"name": "shop"}), "give repository and name, or url"),
     (manifest(chart={"repository": "https://x"}), "give repository and name, or url"),
+    (manifest(chart={"repository": "oci://x"}), "give repository and name, or url"),
     (manifest(chart={**CHART, "digest": "sha256:short"}), "spec.forProvider.chart.digest"),
     (manifest(values="a: 1"), "spec.forProvider.values"),
     (manifest(values=["a"]), "spec.forProvider.values"),

@@ -141,6 +141,8 @@ def test_oci_by_tag_and_by_digest(
         "by-pin": ({"repository": base, "name": "hello", "digest": pinned}, "1.0.0"),
         "by-version": ({"repository": base, "name": "hello", "version": "v1.0.0"}, "1.0.0"),
         "latest": ({"repository": base, "name": "hello"}, "1.1.0"),
+        "by-repository": ({"repository": f"{base}/hello"}, "1.1.0"),
+        "by-address": ({"name": f"{base}/hello", "version": "1.0.0"}, "1.0.0"),
     }
     for name, (chart, _) in sources.items():
         apply(stage, name, namespace, chart, plainHTTP=True)

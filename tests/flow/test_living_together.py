@@ -77,23 +77,31 @@ def test_the_latest_version_without_late_initialisation(
     assert len(history(helm4, hub, namespace, "terse")) == 1
 
 
-def test_observe_only_without_a_release_says_so(stage: Stage, hub, helm4, namespace) -> None:
+def test_observe_only_needs_no_chart_and_says_what_is_there(
+    stage: Stage, hub, helm4, namespace
+) -> None:
     manifest = {
         "apiVersion": "helm.crossplane.io/v1beta1",
         "kind": "Release",
         "metadata": {"name": "watcher"},
         "spec": {
             "managementPolicies": ["Observe"],
-            "forProvider": {
-                "chart": {"repository": stage.repository.url, "name": "hello", "version": "1.0.0"},
-                "namespace": namespace,
-            },
+            "forProvider": {"chart": {}, "namespace": namespace},
         },
     }
     hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
     stage.applied.append("watcher")
     assert "not installed" in stage.refused("watcher", "NotAllowed")
     assert json.loads(helm4(hub, "list", "-n", namespace, "-o", "json")) == []
+    helm4(
+        *(hub, "install", "watcher", "hello", "-n", namespace, "--create-namespace"),
+        *("--repo", stage.repository.url, "--version", "1.0.0", "--set", "message=by hand"),
+    )
+    seen = stage.wait("watcher", "Ready")
+    assert conditions(seen)["Synced"]["status"] == "True"
+    assert seen["status"]["atProvider"]["revision"] == 1
+    assert seen["spec"]["forProvider"]["chart"] == {}
+    assert len(history(helm4, hub, namespace, "watcher")) == 1
 
 
 def test_the_latest_version_is_written_down_once(stage: Stage, hub, helm4, namespace) -> None:

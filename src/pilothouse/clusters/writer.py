@@ -43,19 +43,11 @@ class ReleaseWriter:
             patch["annotations"] = {EXTERNAL_NAME: metadata.name}
         return await self._merge(release, {"metadata": patch})
 
-    async def late_initialize(self, release: Release, name: str, version: str) -> Release:
-        """Fill in the chart's name and version where the user left them open."""
-        chart = release.spec.for_provider.chart
-        found: dict[str, str] = {}
-        if not chart.name:
-            found["name"] = name
-        if not chart.version and not chart.url:
-            found["version"] = version
-        if not found:
-            return release
+    async def late_initialize(self, release: Release, version: str) -> Release:
+        """Fill in the chart's version where the user left it open."""
         patch = {
             "metadata": {"resourceVersion": release.metadata.resource_version},
-            "spec": {"forProvider": {"chart": found}},
+            "spec": {"forProvider": {"chart": {"version": version}}},
         }
         return await self._merge(release, patch)
 

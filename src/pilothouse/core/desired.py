@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from pilothouse.api.release import ChartSpec, Release, ReleaseParameters
+from pilothouse.api.release import Release, ReleaseParameters
 from pilothouse.core import inline
 from pilothouse.core.access import OPEN, Access
+from pilothouse.core.chart_source import check_source, plain_source
 from pilothouse.core.drift_rules import DriftRules, drift_rules
 from pilothouse.core.git import GitAsk, ask_of
 from pilothouse.core.policy import Policies, policies_of
@@ -204,11 +205,11 @@ def _timeout(text: str, *, lenient: bool) -> timedelta:
 
 def _chart(release: Release, sources: Sources, version: str) -> ChartAsk:
     wanted = release.spec.for_provider
-    chart = wanted.chart
+    chart = plain_source(wanted.chart)
     # What is to be removed may have been wrong in any way: that must not keep it.
     absent = release.metadata.deletion_timestamp is not None
     if not absent:
-        _check_one_source(chart)
+        check_source(release)
     return ChartAsk(
         repository=chart.repository.rstrip("/"),
         name=chart.name,
@@ -224,23 +225,6 @@ def _chart(release: Release, sources: Sources, version: str) -> ChartAsk:
         git=ask_of(chart.git, version) if chart.git else None,
         access=sources.access,
     )
-
-
-def _check_one_source(chart: ChartSpec) -> None:
-    where = "spec.forProvider.chart"
-    if chart.inline and (chart.url or chart.repository):
-        msg = f"{where}: inline takes the place of repository and url; give one"
-        raise ValueError(msg)
-    others = (chart.inline, chart.url, chart.repository, chart.name, chart.version)
-    if chart.git and any(others):
-        msg = f"{where}: git takes the place of repository, name, version, url and inline; give one"
-        raise ValueError(msg)
-    if chart.git and chart.pull_secret_ref:
-        msg = f"{where}.pullSecretRef: not for git; use {where}.git.secretRef"
-        raise ValueError(msg)
-    if not (chart.git or chart.inline or chart.url or (chart.repository and chart.name)):
-        msg = f"{where}: give repository and name, or url, or git, or inline"
-        raise ValueError(msg)
 
 
 def _flags(wanted: ReleaseParameters) -> list[str]:
@@ -283,4 +267,7 @@ def digest_of(
 def needs_version(wanted: Desired) -> bool:
     """Whether "the latest" has yet to be found: nothing is named and nothing is deployed."""
     chart = wanted.chart
-    return not (chart.inline or chart.git or chart.url or chart.version or chart.digest)
+    # Whoever only looks may name no chart at all.
+    return bool(chart.name) and not (
+        chart.inline or chart.git or chart.url or chart.version or chart.digest
+    )

@@ -15,6 +15,7 @@ import msgspec
 from pilothouse.api.release import Release
 from pilothouse.api.status import DeployedChart, ReleaseStatus
 from pilothouse.core import git
+from pilothouse.core.chart_source import is_named, plain_source
 from pilothouse.core.desired import ChartAsk, Desired, Offer
 from pilothouse.core.observed import Decoded, Record
 from pilothouse.core.outcome import Fault, Notice
@@ -70,7 +71,9 @@ def is_exact(version: str) -> bool:
 
 def follow(release: Release) -> Follow | None:
     """Return what to ask the repository from time to time; None for nothing."""
-    chart, upgrade = release.spec.for_provider.chart, release.spec.upgrade
+    chart, upgrade = plain_source(release.spec.for_provider.chart), release.spec.upgrade
+    if not is_named(chart):
+        return None  # it is only looked at
     if chart.url or chart.inline or (chart.git and chart.git.ref and chart.git.ref.commit):
         return None  # these name one chart
     if chart.digest and not chart.git:

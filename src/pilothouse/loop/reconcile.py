@@ -215,7 +215,7 @@ class Reconciler:
             return release, await self._surveyor.wanted_with(key, release, version)
         found = await target.resolve_chart(wanted.chart)
         if wanted.policies.late_initialize:
-            release = await self._writer.late_initialize(release, found.name, found.version)
+            release = await self._writer.late_initialize(release, found.version)
             return release, await self._surveyor.wanted(key, release)
         return release, await self._surveyor.wanted_with(key, release, found.version)
 

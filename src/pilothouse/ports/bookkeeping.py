@@ -43,7 +43,7 @@ class Writer(Protocol):
         """Write the fields of the status that differ; nothing when none does."""
         ...
 
-    async def late_initialize(self, release: Release, name: str, version: str) -> Release:
+    async def late_initialize(self, release: Release, version: str) -> Release:
         """Fill in what was found where the user left it open."""
         ...
 

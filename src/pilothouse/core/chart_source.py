@@ -1,0 +1,52 @@
+"""Where a chart comes from, whichever way it was written.
+
+Helm takes an address in place of a name, and an OCI repository may be the chart itself: both are read here as
+what they mean, so that nothing else has to know. api/release.py admits exactly what passes here.
+"""
+
+import re
+
+import msgspec
+
+from pilothouse.api.release import ChartSpec, Release
+
+WHERE = "spec.forProvider.chart"
+# A tag or a digest makes an OCI address the whole answer; without one there are versions to choose from.
+_OCI_CHART = re.compile(r"(?P<repository>oci://[^/]+(/[^/]+)*)/(?P<name>[^/]+)/*")
+
+
+def plain_source(chart: ChartSpec) -> ChartSpec:
+    """Return the chart by repository and name, or by url, however it was named."""
+    if chart.url or chart.inline or chart.git or bool(chart.repository) == bool(chart.name):
+        return chart
+    address = chart.repository or chart.name
+    oci = _OCI_CHART.fullmatch(address)
+    if oci and not set(":@") & set(oci["name"]):
+        return msgspec.structs.replace(chart, repository=oci["repository"], name=oci["name"])
+    if oci or (chart.name and "://" in address):
+        return msgspec.structs.replace(chart, repository="", name="", url=address)
+    return chart
+
+
+def is_named(chart: ChartSpec) -> bool:
+    """Whether it is said which chart."""
+    return bool(chart.git or chart.inline or chart.url or (chart.repository and chart.name))
+
+
+def check_source(release: Release) -> None:
+    """Raise ValueError unless exactly one chart is named; whoever only looks need not name one."""
+    chart = release.spec.for_provider.chart
+    if chart.inline and (chart.url or chart.repository):
+        msg = f"{WHERE}: inline takes the place of repository and url; give one"
+        raise ValueError(msg)
+    others = (chart.inline, chart.url, chart.repository, chart.name, chart.version)
+    if chart.git and any(others):
+        msg = f"{WHERE}: git takes the place of repository, name, version, url and inline; give one"
+        raise ValueError(msg)
+    if chart.git and chart.pull_secret_ref:
+        msg = f"{WHERE}.pullSecretRef: not for git; use {WHERE}.git.secretRef"
+        raise ValueError(msg)
+    looks = all(policy == "Observe" for policy in release.spec.management_policies)
+    if not looks and not is_named(plain_source(chart)):
+        msg = f"{WHERE}: give repository and name, or url, or git, or inline"
+        raise ValueError(msg)
