@@ -17,7 +17,8 @@ from pilothouse.clusters import crds
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.credentials import CredentialReader
 from pilothouse.clusters.fleet import Fleet
-from pilothouse.clusters.lease import InstanceLease, new_instance
+from pilothouse.clusters.instance import new_instance
+from pilothouse.clusters.lease import InstanceLease
 from pilothouse.clusters.names import NOT_HELM, follow_names
 from pilothouse.clusters.objects import Objects
 from pilothouse.clusters.other_writers import OtherWriters

@@ -1,20 +1,19 @@
 """The heartbeat of this instance, and whether others still live.
 
 A pending record carries the name of the instance that made it. Whoever finds one must know whether that
-instance still works on it: its Lease tells; on the same host its process tells sooner.
+instance still works on it: its Lease tells; beside it, its process tells sooner.
 """
 
 import asyncio
-import os
-import secrets
-import socket
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
+import msgspec
 import structlog
 
 from pilothouse.api.kinds import LEASE
 from pilothouse.api.meta import Key
+from pilothouse.api.provider import Lease
+from pilothouse.clusters.instance import certainly_gone
 from pilothouse.clusters.objects import Objects
 from pilothouse.errors import AlreadyExists, Missing, PilothouseError
 
@@ -22,13 +21,11 @@ log = structlog.get_logger(__name__)
 
 RENEW_SECONDS = 10.0
 DURATION = timedelta(seconds=30)
-LONGEST_HOST = 40
-
-
-def new_instance() -> str:
-    """Name this process: host, process id and a token that no earlier one had."""
-    host = "".join(one if one.isalnum() else "-" for one in socket.gethostname().lower())
-    return f"{host[:LONGEST_HOST].strip('-') or 'host'}.{os.getpid()}.{secrets.token_hex(4)}"
+# A Lease that nobody renewed for so long is rubbish: its instance was killed.
+FORGOTTEN = timedelta(hours=1)
+REMOVED_AT_ONCE = 100
+LISTING_SECONDS = 30.0
+OURS = {"app.kubernetes.io/managed-by": "pilothouse"}
 
 
 class InstanceLease:
@@ -42,29 +39,41 @@ class InstanceLease:
     async def beat(self) -> None:
         """Keep the Lease fresh until cancelled; a clean end takes it away."""
         try:
-            while True:
-                try:
-                    await self._renew()
-                except PilothouseError as error:
-                    log.warning("cannot renew the lease", error=error.message)
-                await asyncio.sleep(RENEW_SECONDS)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._tidy(), name="forgotten leases")
+                while True:
+                    try:
+                        await self._renew()
+                    except PilothouseError as error:
+                        log.warning("cannot renew the lease", error=error.message)
+                    await asyncio.sleep(RENEW_SECONDS)
         finally:
             await self._remove()
+
+    async def _tidy(self) -> None:
+        """Remove what killed instances left; one that lives after all makes its Lease again."""
+        try:
+            async with asyncio.timeout(LISTING_SECONDS):
+                # The namespace is asked for as a field: nodes have Leases too, in another one.
+                here = f"metadata.namespace={self._namespace}"
+                found = await self._objects.list(LEASE, field_selector=here)
+                forgotten = [one.metadata.name for one in found if _forgotten(one)]
+                for name in forgotten[:REMOVED_AT_ONCE]:
+                    await self._objects.delete(LEASE, name, self._namespace)
+        except (PilothouseError, TimeoutError, msgspec.ValidationError) as error:
+            log.debug("cannot remove the leases of killed instances", error=str(error))
 
     async def alive(self, owner: str) -> bool:
         """Whether another instance still lives; this one asks only about others."""
         if owner == self._instance:
             return False  # our own, and no action of ours runs: it was lost with an engine
-        host, process, _ = [*owner.split("."), "", ""][:3]
-        mine = self._instance.split(".")
-        if host == mine[0] and (process == mine[1] or not Path(f"/proc/{process}").exists()):
-            return False  # an earlier life of this process, or a process that is gone
+        if certainly_gone(owner, self._instance):
+            return False
         try:
             lease = await self._objects.get(LEASE, _name(owner), self._namespace)
         except Missing:
             return False
-        renewed = datetime.fromisoformat(lease.spec.renew_time or "1970-01-01T00:00:00Z")
-        return datetime.now(UTC) - renewed < timedelta(seconds=lease.spec.lease_duration_seconds)
+        return _age(lease) < timedelta(seconds=lease.spec.lease_duration_seconds)
 
     async def _renew(self) -> None:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -78,7 +87,11 @@ class InstanceLease:
         manifest = {
             "apiVersion": LEASE.api_version,
             "kind": LEASE.kind,
-            "metadata": {"name": _name(self._instance), "namespace": self._namespace},
+            "metadata": {
+                "name": _name(self._instance),
+                "namespace": self._namespace,
+                "labels": OURS,
+            },
             "spec": {
                 "holderIdentity": self._instance,
                 "leaseDurationSeconds": int(DURATION.total_seconds()),
@@ -97,6 +110,17 @@ class InstanceLease:
                 await self._objects.delete(LEASE, _name(self._instance), self._namespace)
         except (PilothouseError, TimeoutError):
             return  # it expires by itself
+
+
+def _age(lease: Lease) -> timedelta:
+    renewed = datetime.fromisoformat(lease.spec.renew_time or "1970-01-01T00:00:00Z")
+    return datetime.now(UTC) - renewed
+
+
+def _forgotten(lease: Lease) -> bool:
+    """Whether a Lease is of ours, and long expired."""
+    named = lease.metadata.name == _name(lease.spec.holder_identity)
+    return named and OURS.items() <= lease.metadata.labels.items() and _age(lease) > FORGOTTEN
 
 
 def _name(instance: str) -> str:

@@ -1,0 +1,56 @@
+"""The heartbeat, on a real API server."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+from pilothouse.api.kinds import LEASE
+from pilothouse.clusters.instance import new_instance
+from pilothouse.clusters.lease import OURS, InstanceLease
+from pilothouse.clusters.objects import Objects
+from pilothouse.engine.client import EngineClient
+
+
+async def test_leases_of_killed_instances_go_and_no_others(
+    engine: EngineClient, at, namespace
+) -> None:
+    objects = Objects(engine, at)
+
+    async def lease(name: str, holder: str, age: timedelta, labels: dict[str, str]) -> None:
+        renewed = datetime.now(UTC) - age
+        manifest = {
+            "apiVersion": LEASE.api_version,
+            "kind": LEASE.kind,
+            "metadata": {"name": name, "labels": labels},
+            "spec": {
+                "holderIdentity": holder,
+                "leaseDurationSeconds": 30,
+                "renewTime": renewed.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            },
+        }
+        await objects.create(LEASE, manifest, namespace)
+
+    async def names() -> set[str]:
+        found = await objects.list(LEASE, field_selector=f"metadata.namespace={namespace}")
+        return {one.metadata.name for one in found}
+
+    day = timedelta(days=1)
+    await lease("pilothouse-killed", "killed", day, OURS)
+    await lease("pilothouse-slow", "slow", timedelta(minutes=1), OURS)
+    await lease("pilothouse-living", "living", timedelta(), OURS)
+    await lease("pilothouse-theirs", "theirs", day, {})
+    await lease("theirs", "somebody", day, OURS)
+    me = new_instance()
+    heart = InstanceLease(objects, me, namespace)
+    beating = asyncio.create_task(heart.beat())
+    kept = {"pilothouse-slow", "pilothouse-living", "pilothouse-theirs", "theirs"}
+    try:
+        async with asyncio.timeout(30):
+            while await names() != kept | {f"pilothouse-{me}"}:  # noqa: ASYNC110 - a look at the server
+                await asyncio.sleep(0.05)
+        assert await heart.alive("living")
+        assert not await heart.alive("slow")
+        assert not await heart.alive("killed")
+    finally:
+        beating.cancel()
+        await asyncio.wait({beating})
+    assert await names() == kept
