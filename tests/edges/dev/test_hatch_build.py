@@ -1,4 +1,4 @@
-"""The build hook asks PyPI for Go where the machine has none."""
+"""The build hook asks PyPI for Go where the machine has none, and puts beside the code what it needs."""
 
 import importlib.util
 import subprocess
@@ -9,19 +9,42 @@ from typing import Any
 import pytest
 
 from pilothouse import gobuild
+from pilothouse.dev import charts
+from pilothouse.dev.demo import find_example
+from pilothouse.dev.errors import DevClusterError
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
-def hook() -> Any:
+def hook(tmp_path: Path) -> Any:
     spec = importlib.util.spec_from_file_location("pilothouse_hatch_build", ROOT / "hatch_build.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     made: Any = module.EngineBuildHook
-    return made(str(ROOT), {}, None, None, str(ROOT / "dist"), "wheel")
+    return made(str(ROOT), {}, None, None, str(tmp_path / "dist"), "wheel")
+
+
+def test_the_wheel_holds_what_the_demo_shows(hook: Any, tmp_path: Path) -> None:
+    data: dict[str, Any] = {"force_include": {}}
+    hook.initialize("standard", data)
+    for source, place in data["force_include"].items():
+        if "/examples/" in place:
+            put = tmp_path / place
+            put.parent.mkdir(parents=True, exist_ok=True)
+            put.symlink_to(source)
+    found = find_example(tmp_path / "pilothouse")
+    assert found == tmp_path / "pilothouse" / "examples"
+    assert "kind: Release" in (found / "releases.yaml").read_text()
+    packed, _ = charts.pack(found / "charts" / "hello", version="1.0.0")
+    assert packed["name"] == "hello"
+
+
+def test_without_its_files_the_demo_says_so(tmp_path: Path) -> None:
+    with pytest.raises(DevClusterError, match="`make run` in a checkout"):
+        find_example(tmp_path / "site-packages" / "nothing" / "pilothouse")
 
 
 def test_go_is_asked_for_where_there_is_none(hook: Any, monkeypatch, tmp_path: Path) -> None:
