@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from pilothouse.api.crd import CustomResourceDefinition
-from pilothouse.api.meta import Key, Object, ObjectMeta
+from pilothouse.api.meta import Event, Key, Object, ObjectMeta
 from pilothouse.api.provider import (
     ConfigMap,
     Lease,
@@ -169,7 +169,7 @@ CONFIG_MAP = Kind(
     group="", version="v1", kind="ConfigMap", plural="configmaps", struct=ConfigMap, namespaced=True
 )
 NAMESPACE = Kind(group="", version="v1", kind="Namespace", plural="namespaces", struct=Object)
-EVENT = Kind(group="", version="v1", kind="Event", plural="events", struct=Object, namespaced=True)
+EVENT = Kind(group="", version="v1", kind="Event", plural="events", struct=Event, namespaced=True)
 LEASE = Kind(
     group="coordination.k8s.io",
     version="v1",

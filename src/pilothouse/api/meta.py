@@ -75,6 +75,13 @@ class Condition(Wire, frozen=True):
     ] = 0
 
 
+class Event(Wire, frozen=True):
+    """What was told of an object, and how often."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    count: int = 1
+
+
 class Object(Wire, frozen=True):
     """Any object, metadata only."""
 

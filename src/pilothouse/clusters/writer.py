@@ -122,15 +122,16 @@ class ReleaseWriter:
             await self._objects.create(PROVIDER_CONFIG_USAGE, manifest)
 
     async def tell(self, release: Release, notice: Notice) -> None:
-        """Post an Event; the same one twice is one."""
+        """Post an Event; the same about the same spec is one, which counts how often."""
         metadata = release.metadata
-        now = datetime.now(UTC)
-        said = hashlib.sha256(f"{notice.reason}{notice.message}{now}".encode()).hexdigest()[:16]
+        now = timestamp(datetime.now(UTC))
+        about = f"{metadata.uid} {metadata.generation} {notice.reason} {notice.message}"
+        name = f"{metadata.name}.{hashlib.sha256(about.encode()).hexdigest()[:16]}"
         namespace = metadata.namespace or "default"
         event = {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": f"{metadata.name}.{said}", "namespace": namespace},
+            "metadata": {"name": name, "namespace": namespace},
             "involvedObject": {
                 "apiVersion": RELEASE.api_version,
                 "kind": RELEASE.kind,
@@ -145,14 +146,18 @@ class ReleaseWriter:
             "source": {"component": "pilothouse"},
             "reportingComponent": "pilothouse",
             "reportingInstance": self._instance,
-            "firstTimestamp": timestamp(now),
-            "lastTimestamp": timestamp(now),
+            "firstTimestamp": now,
+            "lastTimestamp": now,
             "count": 1,
         }
         try:
             await self._objects.create(EVENT, event, namespace)
         except AlreadyExists:
-            return
+            # It may be too old to be kept, at this very moment.
+            with contextlib.suppress(Missing):
+                held = await self._objects.get(EVENT, name, namespace)
+                again = {"count": held.count + 1, "lastTimestamp": now}
+                await self._objects.merge(EVENT, Key(EVENT.qualified, namespace, name), again)
 
     async def _merge(
         self, release: Release, patch: dict[str, Any], subresource: str = ""
