@@ -43,7 +43,7 @@ check: $(INSTALLED) ## Lint, types, import layers, generated files
 	@$(GO) bench/floor vet ./...
 	@$(PY) scripts/gen.py --check
 
-bench: build ## Measure 100 releases against the bare Helm SDK (N=..., RESTART=1000, ARGS=--hop), or SOAK=1000, or EYES=200
+bench: build ## Measure 100 releases against the bare Helm SDK (N=..., RESTART=1000, ARGS=--hop), or SOAK=1000 (MINUTES=..., SEED=...), or EYES=200
 	@$(PY) $(if $(SOAK),bench/soak.py -n $(SOAK) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)),$(if \
 	  $(EYES),bench/eyes.py --each $(EYES),bench/run.py $(if $(N),-n $(N)) $(if $(RESTART),--restart $(RESTART)))) $(ARGS)
 
@@ -55,6 +55,7 @@ format: $(INSTALLED) ## Format all code
 	@$(VENV)/bin/ruff check --quiet --fix .
 	@$(GO) engine fmt ./...
 	@$(GO) devcluster fmt ./...
+	@$(GO) bench/floor fmt ./...
 
 lock: $(INSTALLED) ## Renew the lock files from pyproject.toml
 	@$(PY) scripts/lock.py

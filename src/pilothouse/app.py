@@ -30,12 +30,13 @@ from pilothouse.core.desired import Defaults
 from pilothouse.engine.client import EngineClient
 from pilothouse.engine.process import EngineProcess, locate
 from pilothouse.errors import PilothouseError
+from pilothouse.gobuild import default_cache_root
 from pilothouse.history.archive import SqliteArchive
 from pilothouse.loop.controller import Controller
 from pilothouse.metrics.counts import Counts, Snapshot, by_condition
 from pilothouse.metrics.endpoint import serving
 from pilothouse.ports import Credentials, LoopSettings, Reference, Say
-from pilothouse.settings import ControllerSettings, cache_dir
+from pilothouse.settings import ControllerSettings
 
 log = structlog.get_logger(__name__)
 
@@ -255,7 +256,7 @@ class Composition:
 
 async def engine_versions() -> tuple[str, str]:
     """Start an engine, ask it for its and Helm's version, and stop it."""
-    process = EngineProcess(locate(), cache_dir() / "engine")
+    process = EngineProcess(locate(), default_cache_root() / "engine")
     async with process.running():
         hello = await EngineClient(process).hello()
         return hello.version, hello.helm_version

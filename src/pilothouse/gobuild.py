@@ -90,7 +90,7 @@ def required_version(module_dir: Path, path: str) -> str:
 
 
 def default_cache_root() -> Path:
-    """Return where built programs are kept: PILOTHOUSE_CACHE, else the user's cache directory."""
+    """Return where charts and built programs are kept: PILOTHOUSE_CACHE, else the user's cache directory."""
     if chosen := os.environ.get("PILOTHOUSE_CACHE"):
         return Path(chosen).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"

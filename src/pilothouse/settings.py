@@ -10,18 +10,12 @@ SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def _home(variable: str, fallback: str) -> Path:
-    return Path(os.environ.get(variable) or Path.home() / fallback)
+    return Path(os.environ.get(variable) or Path.home() / fallback).expanduser()
 
 
 def state_dir() -> Path:
     """Return where things that must survive are kept by default."""
     return _home("XDG_STATE_HOME", ".local/state") / "pilothouse"
-
-
-def cache_dir() -> Path:
-    """Return where things that can be made again are kept by default."""
-    explicit = os.environ.get("PILOTHOUSE_CACHE")
-    return Path(explicit) if explicit else _home("XDG_CACHE_HOME", ".cache") / "pilothouse"
 
 
 def own_namespace() -> str:

@@ -39,6 +39,7 @@ def test_values_are_merged_in_order(stage: Stage, hub, helm4, namespace) -> None
     )
     put(hub, "Secret", "more", namespace, custom="deep: {b: 2, c: 2}\nimage: from-secret")
     put(hub, "ConfigMap", "host", namespace, value="db.example")
+    put(hub, "Secret", "blank", namespace, value="")
     stage.release(
         "composed",
         "hello",
@@ -52,6 +53,8 @@ def test_values_are_merged_in_order(stage: Stage, hub, helm4, namespace) -> None
         set=[
             {"name": "deep.d", "value": "4"},
             {"name": "host", "valueFrom": ref("ConfigMap", "host", namespace)},
+            {"name": "nothing", "value": ""},
+            {"name": "blank", "valueFrom": ref("Secret", "blank", namespace)},
             {"name": "skipped", "valueFrom": ref("Secret", "absent", namespace, optional=True)},
         ],
     )
@@ -62,6 +65,8 @@ def test_values_are_merged_in_order(stage: Stage, hub, helm4, namespace) -> None
         "image": "from-secret",
         "deep": {"a": 1, "b": 2, "c": 3, "d": 4},
         "host": "db.example",
+        "nothing": "",
+        "blank": "",
     }
 
 

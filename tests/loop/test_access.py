@@ -6,9 +6,10 @@ from make import release
 
 from pilothouse.api.chart import GitSpec, SecretReference, VerifySpec
 from pilothouse.api.meta import Key
+from pilothouse.api.references import SetValue
 from pilothouse.api.release import ChartSpec
 from pilothouse.core.access import Access
-from pilothouse.errors import Missing
+from pilothouse.errors import InvalidInput, Missing
 from pilothouse.loop.sources import SourceReader
 from pilothouse.ports import Referred, Use
 
@@ -40,6 +41,12 @@ async def access(chart: ChartSpec, shelf: Shelf) -> Access:
     )
     reader = SourceReader(shelf, None, "own")  # type: ignore[arg-type] # nothing is composed
     return (await reader.resolve(SHOP, asked)).access
+
+
+async def test_a_value_to_set_is_given_even_if_it_is_empty() -> None:
+    reader = SourceReader(Shelf(), None, "own")  # type: ignore[arg-type] # it is refused before
+    with pytest.raises(InvalidInput, match=r"set\[0\]: 'a' has neither a value nor a valueFrom"):
+        await reader.resolve(SHOP, release(set=[SetValue("a")]))
 
 
 def secret(**data: str) -> dict[str, bytes]:

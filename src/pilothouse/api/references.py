@@ -34,7 +34,8 @@ class SetValue(Wire, frozen=True):
     """One assignment, as in `helm --set name=value`."""
 
     name: Annotated[str, described("Path of the value: dots nest, a backslash escapes.")]
-    value: Annotated[str, described("The value, in the grammar of --set.")] = ""
+    # Empty is a value; absent is none.
+    value: Annotated[str | None, described("The value, in the grammar of --set.")] = None
     value_from: Annotated[ValueSource | None, described("Where the value is; wins over value.")] = (
         None
     )

@@ -27,7 +27,13 @@ HIGHEST_PORT = 65535
     type=click.Path(dir_okay=False, path_type=Path),
     help="SQLite file that keeps what was done.",
 )
-@click.option("--workers", default=16, show_default=True, type=click.IntRange(1, 256))
+@click.option(
+    "--workers",
+    default=16,
+    show_default=True,
+    type=click.IntRange(1, 256),
+    help="How many Releases may be looked at at the same time; actions take none of them.",
+)
 @click.option(
     "--actions-at-once",
     default=20,
@@ -124,7 +130,8 @@ def controller(
     """Run the controller in the foreground until SIGTERM or Ctrl-C."""
     from pilothouse import telemetry
     from pilothouse.app import run_controller
-    from pilothouse.settings import ControllerSettings, cache_dir, own_namespace, state_dir
+    from pilothouse.gobuild import default_cache_root
+    from pilothouse.settings import ControllerSettings, own_namespace, state_dir
 
     if observe_only and take_over:
         raise click.UsageError("--observe-only and --take-over exclude each other")
@@ -133,7 +140,7 @@ def controller(
         kubeconfig=kubeconfig,
         context=context,
         archive=archive or state_dir() / "archive.db",
-        cache=cache_dir(),
+        cache=default_cache_root(),
         namespace=namespace or own_namespace(),
         workers=workers,
         actions_at_once=actions_at_once,

@@ -108,7 +108,7 @@ class SourceReader:
                 if found is None:
                     continue  # optional and missing: not set at all
                 value = found.text
-            if not value:
+            if value is None:
                 raise InvalidInput(
                     f"{field}: {one.name!r} has neither a value nor a valueFrom", FaultKind.INVALID
                 )

@@ -178,3 +178,5 @@ def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch
     assert gobuild.default_cache_root() == Path("/somewhere/pilothouse")
     monkeypatch.setenv("PILOTHOUSE_CACHE", "/here")
     assert gobuild.default_cache_root() == Path("/here")
+    monkeypatch.setenv("PILOTHOUSE_CACHE", "~/there")
+    assert gobuild.default_cache_root() == Path.home() / "there"
