@@ -65,18 +65,20 @@ async def run_controller(settings: ControllerSettings, stop: asyncio.Event, say:
     """Run the controller until `stop`; `say` is how it tells what it would do when it may not act."""
     at = credentials_of(settings.kubeconfig, settings.context)
     process = EngineProcess(locate(), settings.cache / "engine", settings.engine_flags())
-    async with SqliteArchive(settings.archive) as archive, process.running():
+    archive = SqliteArchive(settings.archive)
+    async with process.running(), AsyncExitStack() as doors:
         engine = EngineClient(process)
         hands_off = await _why_hands_off(settings, engine, at)
         if hands_off:
             say(f"changing nothing: {hands_off}")
         else:
+            # Who changes nothing has nothing to keep, so no file is made.
+            await doors.enter_async_context(archive)
             await crds.install(engine, at, take_over=settings.take_over)
         composition = Composition(settings, engine, at, archive, say, hands_off)
-        async with AsyncExitStack() as doors:
-            if settings.metrics:
-                await doors.enter_async_context(serving(settings.metrics, composition.measure))
-            await composition.run(stop)
+        if settings.metrics:
+            await doors.enter_async_context(serving(settings.metrics, composition.measure))
+        await composition.run(stop)
 
 
 async def _why_hands_off(

@@ -223,7 +223,9 @@ def test_a_config_in_use_cannot_go(stage: Stage, hub, edge) -> None:
         what="the count of users",
     )
     hub.kubectl("delete", config, "--wait=false")
-    hub.kubectl("get", config)
+    hub.kubectl("wait", "--for=condition=Terminating", config, "--timeout=20s")
+    said = conditions(json.loads(hub.kubectl("get", config, "-o", "json")))["Terminating"]
+    assert said["reason"] == "InUse"
     stage.delete("tenant")
     hub.kubectl("wait", "--for=delete", config, "--timeout=20s")
 

@@ -213,6 +213,7 @@ def test_a_fleet_is_taken_over_in_the_order_of_the_guide(fleet: Stage, helm4) ->
     said(fleet, "3 Releases: 3 stay as they are")
     assert fleet.controller.stop() == 0
     assert everything(fleet) == before
+    assert list(fleet.controller.directory.glob("archive.db*")) == []
 
     start(fleet, "--compat=provider-helm", "--take-over")
     for name in ("by-three", "by-four", "patched"):

@@ -2,20 +2,23 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import structlog
 
 from pilothouse.api.kinds import PROVIDER_CONFIG
-from pilothouse.api.meta import Key
+from pilothouse.api.meta import Condition, Key
 from pilothouse.api.provider import IN_USE, ProviderConfig
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
+from pilothouse.core.conditions import condition, find, merge
 from pilothouse.errors import EngineLost, PilothouseError
 
 log = structlog.get_logger(__name__)
 
 # A hundred Releases that appear together are one write.
 SETTLE_SECONDS = 1.0
+GOING = "Terminating"
 
 
 class UsageKeeper:
@@ -66,6 +69,24 @@ class UsageKeeper:
             finalizers = [*others, IN_USE] if wanted else others
             patch = {"resourceVersion": metadata.resource_version, "finalizers": finalizers}
             await self._objects.merge(PROVIDER_CONFIG, key, {"metadata": patch})
+        status: dict[str, object] = {}
         if wanted and config.status.users != users:
-            status = {"status": {"users": users}}
-            await self._objects.merge(PROVIDER_CONFIG, key, status, subresource="status")
+            status["users"] = users
+        if wanted and metadata.deletion_timestamp and find(config.status.conditions, GOING) is None:
+            status["conditions"] = merge(config.status.conditions, _stays(config))
+        if status:
+            await self._objects.merge(
+                PROVIDER_CONFIG, key, {"status": status}, subresource="status"
+            )
+
+
+def _stays(config: ProviderConfig) -> Condition:
+    """Say why what was deleted is still there; how many use it is counted beside."""
+    return condition(
+        GOING,
+        true=True,
+        reason="InUse",
+        message="it goes when no Release uses it any more",
+        generation=config.metadata.generation,
+        now=datetime.now(UTC),
+    )
