@@ -96,6 +96,7 @@ class Repairs:
         made_from = observed.record.digest if observed.record else ""
         if made_from and made_from != wanted.digest and wanted.policies.update:
             return observed  # out of sync: an action is due, and applies everything
+        seen = observed.objects.suspects if observed.objects else ()
         observed = self._with_found(key, observed)
         suspects = observed.objects.suspects if observed.objects else ()
         if not suspects and not everything and key not in self._known:
@@ -106,7 +107,7 @@ class Repairs:
         drift = judge(wanted.drift, wanted.policies, observed, known, now)
         if observed.record and key not in self._comparing:
             if everything and worth_searching(wanted.drift, observed.record):
-                self._begin(key, self._search(key, target, wanted, observed.record, suspects))
+                self._begin(key, self._search(key, target, wanted, observed.record, seen))
             elif drift.compare:
                 log.debug("comparing", key=str(key), objects=len(drift.compare))
                 revision = observed.record.revision
@@ -207,11 +208,11 @@ class Repairs:
         target: Target,
         wanted: Desired,
         record: Record,
-        suspects: tuple[Suspect, ...],
+        seen: tuple[Suspect, ...],
     ) -> None:
-        """Compare every object, those too that look untouched."""
+        """Compare every object, those too that look untouched; what the eyes have `seen` is anyway."""
         log.debug("searching", key=str(key))
-        looked_after = {one.ref for one in suspects}
+        began = self._clock.now()
         try:
             async with self._slots.on(target.id):
                 told = await target.compare(wanted.release, record.revision, ())
@@ -220,15 +221,34 @@ class Repairs:
             return
         finally:
             self._comparing.pop(key, None)
-        news = [
-            _finding(Suspect(one.ref), one, self._clock.now())
+        if self._repaired_since(key, began):
+            return  # what was read may be from before: the next search tells
+        others = {one.ref for one in seen}
+        self._take_found(key, record.revision, [one for one in told if one.ref not in others])
+
+    def _repaired_since(self, key: Key, began: datetime) -> bool:
+        findings = self._known.get(key, _NOTHING).findings.values()
+        return key in self._repairing or any(one.mended and one.at >= began for one in findings)
+
+    def _take_found(self, key: Key, revision: int, told: list[Comparison]) -> None:
+        """Suspect what a search has found, and nothing any more that it found to be right."""
+        held_revision, held = self._found.get(key, (0, ()))
+        unsure = {one.ref for one in told if one.fault}
+        kept = [one for one in held if held_revision == revision and one.ref in unsure]
+        now = self._clock.now()
+        findings = [
+            _finding(Suspect(one.ref), one, now)
             for one in told
-            if one.ref not in looked_after and (one.differences or one.missing)
+            if (one.differences or one.missing) and not one.fault
         ]
-        if news:
-            self._found[key] = (record.revision, tuple(one.suspect for one in news))
-            known = self._known.get(key, _NOTHING)
-            self._known[key] = found(known, record.revision, news)
+        suspects = (*kept, *(one.suspect for one in findings))
+        if suspects:
+            self._found[key] = (revision, suspects)
+        else:
+            self._found.pop(key, None)
+        if findings:
+            self._known[key] = found(self._known.get(key, _NOTHING), revision, findings)
+        if findings or held:
             self._queue.add(key)
 
     async def _repair(self, key: Key, target: Target, mended: Mended) -> None:
