@@ -34,6 +34,8 @@ class Mended:
     started: datetime
     # Why some objects, or all, could not be put back.
     failed: dict[ObjectRef, str]
+    # Of the Release that it was done for: another may have its name by now.
+    uid: str = ""
 
 
 def with_drift(

@@ -58,6 +58,8 @@ class Ended:
     desired: Desired
     plan: Action
     outcome: Outcome
+    # Of the Release that it was done for: another may have its name by now.
+    uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,18 +56,24 @@ class Actions:
         underway = self._underway.get(key)
         return underway.running if underway else None
 
-    def take_ended(self, key: Key) -> Ended | None:
-        """Return, once, the action that has ended."""
-        return self._ended.pop(key, None)
+    def take_ended(self, key: Key, uid: str) -> Ended | None:
+        """Return, once, the action that has ended; one of another Release of that name is dropped."""
+        ended = self._ended.pop(key, None)
+        return ended if ended and ended.uid == uid else None
+
+    def forget(self, key: Key) -> None:
+        """The object is gone: nobody waits for what is done for it, nor for what that came to."""
+        self._ended.pop(key, None)
+        self.interrupt(key)
 
     def put_back(self, key: Key, ended: Ended) -> None:
         """Keep an ended action for the next pass, unless a newer one has ended meanwhile."""
         self._ended.setdefault(key, ended)
 
-    def start(self, key: Key, target: Target, desired: Desired, plan: Action) -> None:
-        """Begin an action."""
+    def start(self, key: Key, uid: str, target: Target, desired: Desired, plan: Action) -> None:
+        """Begin an action for the Release with that uid."""
         task = self._tasks.create_task(
-            self._run(key, target, desired, plan), name=f"{name_of(plan)} {key}"
+            self._run(key, uid, target, desired, plan), name=f"{name_of(plan)} {key}"
         )
         # Until it has a slot nothing has been done, so a newer spec may take its place.
         running = Running(name_of(plan), question(desired), waiting=True)
@@ -90,7 +96,9 @@ class Actions:
         for underway in list(self._underway.values()):
             underway.task.cancel()
 
-    async def _run(self, key: Key, target: Target, desired: Desired, plan: Action) -> None:
+    async def _run(
+        self, key: Key, uid: str, target: Target, desired: Desired, plan: Action
+    ) -> None:
         outcome = Outcome(fault=Fault(FaultKind.CANCELLED, "ended by a newer spec"))
         try:
             outcome = await self._outcome(key, target, desired, plan)
@@ -106,7 +114,7 @@ class Actions:
                 current.uncancel()
         finally:
             self._underway.pop(key, None)
-            self._ended[key] = Ended(desired, plan, outcome)
+            self._ended[key] = Ended(desired, plan, outcome, uid)
             self._meter.acted(name_of(plan), str(outcome.fault.kind) if outcome.fault else "")
             self._wake(key)
 

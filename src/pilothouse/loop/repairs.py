@@ -127,18 +127,19 @@ class Repairs:
         return replace(observed, objects=replace(objects, suspects=(*objects.suspects, *more)))
 
     def start(
-        self, key: Key, target: Target, wanted: Desired, observed: Observed, plan: Repair
+        self, key: Key, uid: str, target: Target, wanted: Desired, observed: Observed, plan: Repair
     ) -> None:
-        """Begin a repair."""
+        """Begin a repair for the Release with that uid."""
         revision = observed.record.revision if observed.record else 0
-        mended = Mended(wanted, plan.corrections, revision, self._clock.now(), {})
+        mended = Mended(wanted, plan.corrections, revision, self._clock.now(), {}, uid)
         task = self._tasks.create_task(self._repair(key, target, mended), name=f"Repair {key}")
         self._repairing[key] = (Running("Repair", question(wanted)), task)
 
     async def conclude(self, key: Key, release: Release) -> None:
         """Record and tell a repair that has ended, once."""
         mended = self._ended.get(key)
-        if mended is None:
+        if mended is None or mended.uid != release.metadata.uid:
+            self._ended.pop(key, None)
             return
         entry, notices = conclude_repair(release, mended, self._clock.now())
         await self._archive.append(entry)
