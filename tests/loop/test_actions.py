@@ -15,7 +15,7 @@ from pilothouse.api.release import TEST_REQUESTED, Release
 from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.desired import ReleaseName, desired
 from pilothouse.core.observed import Observed
-from pilothouse.core.outcome import Entry, Fault, Notice, Outcome
+from pilothouse.core.outcome import Entry, Errand, Fault, Notice, Outcome
 from pilothouse.core.plan import Rest, Uninstall
 from pilothouse.core.state import classify
 from pilothouse.faults import FaultKind
@@ -86,7 +86,7 @@ async def test_what_was_done_for_another_release_of_that_name_is_dropped() -> No
     cluster.answers.set()
     async with acting(queue.add) as actions:
         for uid, found in (("uid-before", False), ("uid-shop", True)):
-            actions.start(SHOP, uid, cluster, desired(release()), REMOVE)  # type: ignore[arg-type]
+            actions.start(SHOP, Errand(uid), cluster, desired(release()), REMOVE)  # type: ignore[arg-type]
             while actions.running(SHOP):
                 await next_key(queue)
             assert bool(actions.take_ended(SHOP, "uid-shop")) == found
@@ -96,7 +96,7 @@ async def test_what_was_done_for_another_release_of_that_name_is_dropped() -> No
 async def test_nothing_is_kept_of_a_release_that_is_gone() -> None:
     queue, cluster = KeyedQueue(), Cluster()
     async with acting(queue.add) as actions:
-        actions.start(SHOP, "uid-shop", cluster, desired(release()), REMOVE)  # type: ignore[arg-type]
+        actions.start(SHOP, Errand("uid-shop"), cluster, desired(release()), REMOVE)  # type: ignore[arg-type]
         while actions.running(SHOP):
             await next_key(queue)
             actions.forget(SHOP)  # ends the wait, which queues the key once more
@@ -112,8 +112,12 @@ async def test_tests_that_always_conflict_fail_after_a_few_runs() -> None:
     seen = Observed(record=record(1, "deployed", wanted.digest), objects=objects(1))
     state = classify(wanted, seen, clock.now())
     async with acting(queue.add) as actions:
+
+        def errand(_: Key, one: Release) -> Errand:
+            return Errand(one.metadata.uid, "edge")
+
         committer = Committer(books, books, queue, clock)  # type: ignore[arg-type]
-        tests = HelmTests(actions, committer, books, queue, clock)  # type: ignore[arg-type]
+        tests = HelmTests(actions, committer, books, queue, clock, errand)  # type: ignore[arg-type]
 
         async def step(one: Release) -> Release:
             one = await tests.conclude(SHOP, one)
@@ -132,4 +136,5 @@ async def test_tests_that_always_conflict_fail_after_a_few_runs() -> None:
         assert one.status.test.phase == "Failed"
         assert one.status.test.message == "another has that field"
         assert [notice.reason for notice in books.notices] == ["TestsFailed"]
+        assert [entry.cluster for entry in books.entries] == ["edge"]
         queue.close()

@@ -16,7 +16,7 @@ from pilothouse.api.meta import Key
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
 from pilothouse.core.observed import Running
-from pilothouse.core.outcome import Ended, Fault, Outcome
+from pilothouse.core.outcome import Ended, Errand, Fault, Outcome
 from pilothouse.core.plan import Action, Install, Uninstall, Unlock, Upgrade, name_of
 from pilothouse.errors import EngineLost, PilothouseError
 from pilothouse.faults import FaultKind
@@ -59,7 +59,7 @@ class Actions:
     def take_ended(self, key: Key, uid: str) -> Ended | None:
         """Return, once, the action that has ended; one of another Release of that name is dropped."""
         ended = self._ended.pop(key, None)
-        return ended if ended and ended.uid == uid else None
+        return ended if ended and ended.errand.uid == uid else None
 
     def forget(self, key: Key) -> None:
         """The object is gone: nobody waits for what is done for it, nor for what that came to."""
@@ -70,10 +70,12 @@ class Actions:
         """Keep an ended action for the next pass, unless a newer one has ended meanwhile."""
         self._ended.setdefault(key, ended)
 
-    def start(self, key: Key, uid: str, target: Target, desired: Desired, plan: Action) -> None:
-        """Begin an action for the Release with that uid."""
+    def start(
+        self, key: Key, errand: Errand, target: Target, desired: Desired, plan: Action
+    ) -> None:
+        """Begin an action."""
         task = self._tasks.create_task(
-            self._run(key, uid, target, desired, plan), name=f"{name_of(plan)} {key}"
+            self._run(key, errand, target, desired, plan), name=f"{name_of(plan)} {key}"
         )
         # Until it has a slot nothing has been done, so a newer spec may take its place.
         running = Running(name_of(plan), question(desired), waiting=True)
@@ -97,7 +99,7 @@ class Actions:
             underway.task.cancel()
 
     async def _run(
-        self, key: Key, uid: str, target: Target, desired: Desired, plan: Action
+        self, key: Key, errand: Errand, target: Target, desired: Desired, plan: Action
     ) -> None:
         outcome = Outcome(fault=Fault(FaultKind.CANCELLED, "ended by a newer spec"))
         try:
@@ -114,7 +116,7 @@ class Actions:
                 current.uncancel()
         finally:
             self._underway.pop(key, None)
-            self._ended[key] = Ended(desired, plan, outcome, uid)
+            self._ended[key] = Ended(desired, plan, outcome, errand)
             self._meter.acted(name_of(plan), str(outcome.fault.kind) if outcome.fault else "")
             self._wake(key)
 

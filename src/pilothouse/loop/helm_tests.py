@@ -1,5 +1,6 @@
 """The chart's tests, beside the passes: meanwhile the release is looked at as ever, and anything newer ends them."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from pilothouse.api.meta import Key
@@ -16,6 +17,7 @@ from pilothouse.core.helm_tests import (
     unanswered,
 )
 from pilothouse.core.observed import Observed
+from pilothouse.core.outcome import Errand
 from pilothouse.core.plan import Plan, Wait
 from pilothouse.core.state import State
 from pilothouse.errors import PilothouseError
@@ -35,6 +37,7 @@ class HelmTests:
         writer: Writer,
         queue: KeyedQueue,
         clock: Clock,
+        errand: Callable[[Key, Release], Errand],
     ) -> None:
         # Actions of their own: tests under way are no reason to look at a release less closely.
         self._running = running
@@ -42,6 +45,7 @@ class HelmTests:
         self._writer = writer
         self._queue = queue
         self._clock = clock
+        self._errand = errand
         # How many runs in a row came to nothing, and when the next one may begin.
         self._in_vain: dict[Key, tuple[int, datetime]] = {}
 
@@ -102,5 +106,5 @@ class HelmTests:
         if not wanted.policies.update:
             return await self._committer.commit(key, release, refused(release, now))
         release = await self._writer.status(release, announced(release, tests, now))
-        self._running.start(key, release.metadata.uid, target, wanted, tests)
+        self._running.start(key, self._errand(key, release), target, wanted, tests)
         return release

@@ -21,6 +21,7 @@ from pilothouse.core.drift import CALM, Standing, judge, worth_searching
 from pilothouse.core.drift_known import Finding, Known, found, repaired, swept
 from pilothouse.core.drift_report import Mended, conclude_repair, news, with_drift
 from pilothouse.core.observed import ObjectRef, Observed, Record, Running, Suspect
+from pilothouse.core.outcome import Errand
 from pilothouse.core.plan import Repair
 from pilothouse.errors import EngineLost, PilothouseError
 from pilothouse.faults import FaultKind
@@ -127,18 +128,24 @@ class Repairs:
         return replace(observed, objects=replace(objects, suspects=(*objects.suspects, *more)))
 
     def start(
-        self, key: Key, uid: str, target: Target, wanted: Desired, observed: Observed, plan: Repair
+        self,
+        key: Key,
+        errand: Errand,
+        target: Target,
+        wanted: Desired,
+        observed: Observed,
+        plan: Repair,
     ) -> None:
-        """Begin a repair for the Release with that uid."""
+        """Begin a repair."""
         revision = observed.record.revision if observed.record else 0
-        mended = Mended(wanted, plan.corrections, revision, self._clock.now(), {}, uid)
+        mended = Mended(wanted, plan.corrections, revision, self._clock.now(), {}, errand)
         task = self._tasks.create_task(self._repair(key, target, mended), name=f"Repair {key}")
         self._repairing[key] = (Running("Repair", question(wanted)), task)
 
     async def conclude(self, key: Key, release: Release) -> None:
         """Record and tell a repair that has ended, once."""
         mended = self._ended.get(key)
-        if mended is None or mended.uid != release.metadata.uid:
+        if mended is None or mended.errand.uid != release.metadata.uid:
             self._ended.pop(key, None)
             return
         entry, notices = conclude_repair(release, mended, self._clock.now())
@@ -224,8 +231,8 @@ class Repairs:
             self._comparing.pop(key, None)
         if self._repaired_since(key, began):
             return  # what was read may be from before: the next search tells
-        others = {one.ref for one in seen}
-        self._take_found(key, record.revision, [one for one in told if one.ref not in others])
+        refs = {one.ref for one in seen}
+        self._take_found(key, record.revision, [one for one in told if one.ref not in refs])
 
     def _repaired_since(self, key: Key, began: datetime) -> bool:
         findings = self._known.get(key, _NOTHING).findings.values()
@@ -236,17 +243,15 @@ class Repairs:
         held_revision, held = self._found.get(key, (0, ()))
         unsure = {one.ref for one in told if one.fault}
         kept = [one for one in held if held_revision == revision and one.ref in unsure]
-        now = self._clock.now()
         findings = [
-            _finding(Suspect(one.ref), one, now)
+            _finding(Suspect(one.ref), one, self._clock.now())
             for one in told
             if (one.differences or one.missing) and not one.fault
         ]
         suspects = (*kept, *(one.suspect for one in findings))
+        self._found.pop(key, None)
         if suspects:
             self._found[key] = (revision, suspects)
-        else:
-            self._found.pop(key, None)
         if findings:
             self._known[key] = found(self._known.get(key, _NOTHING), revision, findings)
         if findings or held:
