@@ -2,9 +2,10 @@
 
 from datetime import timedelta
 
-from make import NOW
+import pytest
+from make import NOW, release
 
-from pilothouse.core.abandon import PATIENCE, farewell
+from pilothouse.core.abandon import PATIENCE, conclude_abandoned, farewell
 
 
 def test_certainty_takes_time():
@@ -31,3 +32,15 @@ def test_the_message_stays_the_same_while_waiting():
     first = farewell("gone", NOW, NOW, PATIENCE)
     second = farewell("gone", NOW, NOW + PATIENCE / 3, PATIENCE)
     assert first.message == second.message
+
+
+@pytest.mark.parametrize(
+    ("cluster", "said"),
+    [("selected", "on the cluster of selected as it is"), ("", "on its cluster as it is")],
+)
+def test_what_is_left_is_told_with_the_cluster_it_is_on(cluster, said):
+    done = conclude_abandoned(release(deleted=True), cluster, "gone", NOW)
+    assert done.entry
+    assert done.entry.cluster == cluster
+    assert done.notice
+    assert said in done.notice.message

@@ -106,11 +106,20 @@ def test_success_is_counted(count, said) -> None:
     assert (done.status.test.phase, done.status.test.message) == ("Succeeded", said)
 
 
+def again(kind: FaultKind, runs: int = 1) -> float | None:
+    wait = helm_tests.run_again(ended(Outcome(fault=Fault(kind, "…"))), runs)
+    return None if wait is None else wait.total_seconds()
+
+
 def test_what_was_interrupted_has_no_result() -> None:
     for kind in (FaultKind.CANCELLED, FaultKind.ENGINE_LOST, FaultKind.BUSY):
-        assert helm_tests.came_to_nothing(ended(Outcome(fault=Fault(kind, "…"))))
-    assert not helm_tests.came_to_nothing(ended(Outcome(fault=Fault(FaultKind.TIMEOUT, "…"))))
-    assert not helm_tests.came_to_nothing(ended(Outcome()))
+        assert [again(kind, runs) for runs in (1, 2, 3, 9)] == [1, 2, 4, 60]
+    assert again(FaultKind.TIMEOUT) is None
+    assert helm_tests.run_again(ended(Outcome()), 1) is None
+
+
+def test_a_conflict_that_meets_every_run_is_the_result() -> None:
+    assert [again(FaultKind.CONFLICT, runs) for runs in (1, 2, 3)] == [1, 2, None]
 
 
 def test_tests_that_may_not_run_are_refused_once() -> None:

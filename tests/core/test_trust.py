@@ -2,19 +2,20 @@
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
 from make import NOW, objects, record, release
 
-from pilothouse.api.release import Release
+from pilothouse.api.release import PAUSED, Release
 from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.access import Access
 from pilothouse.core.conclude import announce, attempts_of, conclude_action
 from pilothouse.core.conditions import READY, SYNCED, find
 from pilothouse.core.decide import decide, question
 from pilothouse.core.desired import Desired, Sources, desired
-from pilothouse.core.observed import Health, Objects, Observed, Record, Running
+from pilothouse.core.observed import Decoded, Health, Objects, Observed, Record, Running
 from pilothouse.core.outcome import Ended, Fault, Outcome
 from pilothouse.core.plan import Check, Install, Plan, Rest, Upgrade, Wait
 from pilothouse.core.resting import conclude_quiet
@@ -36,16 +37,24 @@ class World:
     pin: str = ""
     access: Access = field(default_factory=Access)
     policies: tuple[str, ...] = ("*",)
+    values: dict[str, str] = field(default_factory=dict)
+    paused: bool = False
     status: ReleaseStatus = field(default_factory=ReleaseStatus)
     record: Record | None = None
     objects: Objects = field(default_factory=lambda: objects(1))
     checked: Checked | None = None
     made_from: Desired | None = None
+    decoded: Decoded | None = None
     now: datetime = NOW
 
     @property
     def release(self) -> Release:
-        asked = release(status=self.status, policies=list(self.policies))
+        asked = release(
+            dict(self.values),
+            status=self.status,
+            policies=list(self.policies),
+            annotations={PAUSED: "true"} if self.paused else None,
+        )
         wanted = asked.spec.for_provider
         chart = msgspec.structs.replace(wanted.chart, digest=self.pin)
         wanted = msgspec.structs.replace(wanted, chart=chart)
@@ -68,12 +77,19 @@ class World:
         self.record, self.made_from = made, wanted
         return self
 
+    def adopt(self) -> "World":
+        """Find what another client has deployed of the same chart."""
+        self.record = record(1, "deployed", chart_name="tiny", chart_version="1.0.0")
+        self.decoded = Decoded(1, "tiny", "1.0.0", {})
+        return self
+
     def look(self) -> tuple[Desired, Observed, Plan]:
         wanted = self.wanted()
         seen = Observed(
             record=self.record,
             objects=self.objects,
             made_from=self.made_from,
+            decoded=self.decoded,
             unchecked=unchecked(self.release, wanted, self.record, self.checked),
         )
         state = classify(wanted, seen, self.now)
@@ -208,6 +224,49 @@ def test_an_adopted_chart_is_checked_at_its_source() -> None:
     world.access = JANE
     world.answer(OTHER)
     assert isinstance(world.plan(), Rest)
+
+
+@pytest.mark.parametrize("access", [Access(), JANE])
+def test_an_adopted_chart_that_meets_its_pin_makes_no_revision(access: Access) -> None:
+    world = World(PACKAGE, access).adopt()
+    world.answer(PACKAGE)
+    assert isinstance(world.plan(), Rest)
+    assert world.condition(SYNCED) == ("True", "ReconcileSuccess")
+    assert world.status.chart.checked == seal_of(world.wanted().chart)
+    world.checked = None
+    assert isinstance(world.plan(), Rest), "once"
+
+
+def test_an_adopted_chart_that_does_not_meet_its_pin_is_told() -> None:
+    world = World(OTHER).adopt()
+    world.answer(Fault(FaultKind.CHART_INVALID, "the pin says c"))
+    assert world.condition(SYNCED) == ("False", "ChartInvalid")
+    assert world.condition(READY) == ("True", "Available")
+    assert isinstance(world.plan(), Wait)
+    assert world.status.chart.checked == ""
+
+
+def test_an_adopted_chart_without_a_pin_is_not_checked() -> None:
+    assert isinstance(World().adopt().plan(), Rest)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param({"pin": OTHER, "access": Access(), "values": {"a": "b"}}, id="pin and values"),
+        pytest.param({"pin": OTHER}, id="pin"),
+        pytest.param({"access": JANE}, id="keys"),
+        pytest.param({"pin": "", "access": Access()}, id="nothing any more"),
+    ],
+)
+def test_a_pause_checks_nothing_and_notes_nothing(after: dict[str, Any]) -> None:
+    world = World(MANIFEST, COSIGN).deploy()
+    before = world.status.chart
+    world.paused = True
+    for name, value in after.items():
+        setattr(world, name, value)
+    assert isinstance(world.plan(), Rest)
+    assert world.status.chart == before
 
 
 @pytest.mark.parametrize(

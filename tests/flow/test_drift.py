@@ -440,9 +440,12 @@ def test_a_poll_finds_what_no_watch_can_tell(ground: Ground, hub: DevCluster) ->
     live = json.loads(hub.kubectl("get", "cm", "polled", *where, "-o", "json"))
     kept = {name: live["metadata"][name] for name in ("name", "labels", "annotations")}
     forged = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": kept}
-    forged["data"] = live["data"] | {"colour": "red"}
     apply = ("apply", "--server-side", "--field-manager=helm", *where, "-f", "-")
-    hub.kubectl(*apply, input=json.dumps(forged))
+
+    def forge(**data: str) -> None:
+        hub.kubectl(*apply, input=json.dumps(forged | {"data": live["data"] | data}))
+
+    forge(colour="red")
     ground.settled("polled")
     assert ground.colour("polled") == "red"
     assert ground.value("secret", "polled", "{.data.key}") == "b2xk"
@@ -450,6 +453,11 @@ def test_a_poll_finds_what_no_watch_can_tell(ground: Ground, hub: DevCluster) ->
     hub.kubectl("annotate", "release", "polled", "crossplane.io/poll-interval=1s")
     eventually(lambda: ground.colour("polled") == "blue")
     eventually(lambda: ground.value("secret", "polled", "{.data.key}") == "bmV3")
+    # Not only once: the same object, and then another place in it.
+    forge(colour="green")
+    eventually(lambda: ground.colour("polled") == "blue")
+    forge(shape="square")
+    eventually(lambda: ground.value("cm", "polled", "{.data.shape}") == "round")
     assert ground.stage.get("polled")["status"]["atProvider"]["revision"] == 1
 
 

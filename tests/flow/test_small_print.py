@@ -1,6 +1,7 @@
 """What is easily forgotten: moved names, selected clusters, touched connection secrets, pauses."""
 
 import json
+import sqlite3
 
 from stage import Stage, conditions, eventually, secret_config
 
@@ -60,7 +61,18 @@ def test_a_selected_config_is_used_and_protected(stage: Stage, hub, edge, namesp
             == "1"
         )
     )
-    stage.delete("chosen")
+    # One that is not there any more lets the Release go after a while; one that is back has it removed.
+    owners = json.dumps({"metadata": {"ownerReferences": None}})
+    hub.kubectl("patch", "providerconfig", "selected", "--type=merge", "-p", owners)
+    hub.kubectl("delete", "release", "chosen", "--wait=false")
+    assert "the Release is let go at" in stage.refused("chosen", "NotFound")
+    hub.kubectl("apply", "-f", "-", input=json.dumps(config))
+    hub.kubectl("wait", "--for=delete", "release/chosen", "--timeout=60s")
+    stage.applied.remove("chosen")
+    with sqlite3.connect(stage.controller.directory / "archive.db") as archive:
+        query = "SELECT action, cluster FROM entry WHERE release = ?"
+        kept = list(archive.execute(query, (release["metadata"]["uid"],)))
+    assert kept == [("Install", "selected"), ("Uninstall", "selected")]
 
 
 def test_a_connection_secret_that_is_touched_is_put_right(stage: Stage, hub, namespace) -> None:

@@ -53,6 +53,28 @@ async def test_the_key_is_queued_when_it_is_due() -> None:
     polls.forget(SHOP)
 
 
+async def test_a_timer_that_ends_before_the_clock_says_so_is_believed() -> None:
+    clock, queue = HandClock(), KeyedQueue()
+    polls = Polls(queue, clock)
+    assert not polls.due(SHOP, asking("1s"))
+    async with asyncio.timeout(30):
+        for moved in (timedelta(milliseconds=999), timedelta(), timedelta(seconds=-5)):
+            assert await queue.get() == SHOP
+            clock.moment += moved
+            assert polls.due(SHOP, asking("1s"))
+            assert not polls.due(SHOP, asking("1s")), "once"
+            queue.done(SHOP)
+    polls.forget(SHOP)
+
+
+@pytest.mark.parametrize("interval", ["2562047h", "99999h"])
+async def test_a_long_interval_is_a_long_one(interval: str) -> None:
+    polls = Polls(KeyedQueue(), HandClock())
+    assert not polls.due(SHOP, asking(interval))
+    polls.forget(SHOP)
+
+
 async def test_an_interval_that_is_none_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match=r"crossplane\.io/poll-interval"):
-        Polls(KeyedQueue(), HandClock()).due(SHOP, asking("soon"))
+    for none in ("soon", "99999999h", f"{'9' * 400}h"):
+        with pytest.raises(ValueError, match=r"crossplane\.io/poll-interval"):
+            Polls(KeyedQueue(), HandClock()).due(SHOP, asking(none))

@@ -154,9 +154,9 @@ class Eyes:
         return self._summaries.get(release)
 
     def watched(self) -> Counter[str]:
-        """Count the releases by how closely they are watched."""
+        """Count the releases by how closely they are watched; what they depend on is none."""
         looked_after = self._summaries.keys() & self._attentions.keys()
-        return Counter(str(self._summaries[one].watch) for one in looked_after)
+        return Counter(str(self._summaries[one].watch) for one in looked_after if one.namespace)
 
     def blind(self) -> None:
         """The engine is gone: nothing is known until it has looked again."""

@@ -26,6 +26,7 @@ from pilothouse.core.outcome import Outcome
 from pilothouse.engine.client import EngineClient
 from pilothouse.engine.failures import as_error
 from pilothouse.errors import (
+    ClusterForgotten,
     EngineLost,
     InvalidInput,
     Missing,
@@ -238,7 +239,9 @@ class Fleet:
             config = self._configs.get(key)
             if mine and config and _controller_uid(config.metadata) == mine:
                 return key.name
-        raise Missing(
+        # Without a controller of its own it selects none, whatever there is: no ProviderConfig is known to be gone.
+        gone = ClusterForgotten if mine else Missing
+        raise gone(
             "spec.providerSelector.matchControllerRef: "
             "no ProviderConfig has the same controller as this Release",
             FaultKind.NOT_FOUND,

@@ -45,11 +45,10 @@ def farewell(
     return Farewell(now=False, message=f"{message}; {way_out}", until=until)
 
 
-def conclude_abandoned(release: Release, why: str, now: datetime) -> Conclusion:
-    """Return what to keep of a Helm release that is left where it is."""
+def conclude_abandoned(release: Release, cluster: str, why: str, now: datetime) -> Conclusion:
+    """Return what to keep of a Helm release that is left where it is, on the cluster of that ProviderConfig."""
     left = ReleaseName(release.spec.for_provider.namespace, release.external_name)
     at_provider = release.status.at_provider
-    cluster = release.spec.provider_config_ref.name
     entry = Entry(
         release=release.metadata.uid,
         cluster=cluster,
@@ -65,7 +64,8 @@ def conclude_abandoned(release: Release, why: str, now: datetime) -> Conclusion:
         started=now,
         finished=now,
     )
-    said = f"left the Helm release {left} on the cluster of {cluster} as it is: {why}"
+    where = f"the cluster of {cluster}" if cluster else "its cluster"
+    said = f"left the Helm release {left} on {where} as it is: {why}"
     notice = Notice("AbandonedExternalResource", said, warning=True)
     return Conclusion(status=release.status, notice=notice, entry=entry)
 

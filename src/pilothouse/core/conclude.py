@@ -12,6 +12,8 @@ import msgspec
 from pilothouse.api.release import Release
 from pilothouse.api.status import DeployedChart, LastAttempt, ReleaseStatus
 from pilothouse.core.conditions import (
+    SYNCED,
+    find,
     moment,
     ready,
     synced,
@@ -127,7 +129,12 @@ def conclude_action(
         counted = isinstance(plan, Install | Upgrade) and desired.rollback_limit is not None
         if counted and outcome.record and outcome.record.status == FAILED:
             status = msgspec.structs.replace(status, failed=status.failed + 1)
-        return _failed(release, status, name, fault, entry, now)
+        away = _told_away(release, fault)
+        if status.last_attempt.digest == question(ended.desired):
+            reason = "" if away else redact(plan.reason, ended.desired.secrets)
+            attempt = msgspec.structs.replace(status.last_attempt, reason=reason)
+            status = msgspec.structs.replace(status, last_attempt=attempt)
+        return _failed(release, status, name, fault, entry, now, counted=not away)
     status = _with_chart(status, ended)
     notice = Notice(DONE[name], describe(ended))
     if _went_back(ended):
@@ -195,8 +202,9 @@ def conclude_fault(
     release: Release, asked: str, fault: Fault, now: datetime, action: str = "Install"
 ) -> Conclusion:
     """Return what to write when a pass could not even decide or start: bad input, no cluster."""
-    status = release.status
+    status, attempts = release.status, attempts_of(release)
     same = status.last_attempt.digest == asked
+    counted = not attempts.failed_before(asked) or attempts.due(asked, now)
     status = msgspec.structs.replace(
         status,
         retries=status.retries if same else 0,
@@ -206,12 +214,23 @@ def conclude_fault(
         last_attempt=LastAttempt(
             action=status.last_attempt.action if same else action,
             digest=asked,
-            reason=status.last_attempt.reason if same else "",
+            reason=status.last_attempt.reason if same and not _told_away(release, fault) else "",
             started=status.last_attempt.started if same else timestamp(now),
             error=status.last_attempt.error if same else "",
         ),
     )
-    return _failed(release, status, action, fault, None, now)
+    return _failed(release, status, action, fault, None, now, counted=counted)
+
+
+def _told_away(release: Release, fault: Fault) -> bool:
+    """Whether a fault says what was told already, that the cluster is away.
+
+    An action and the eyes find out at about the same time. That is one failure; and as with whatever was only
+    refused, nothing is waited for once the cluster is in sight again.
+    """
+    told = find(release.status.conditions, SYNCED)
+    away = str(FaultKind.UNREACHABLE)
+    return str(fault.kind) == away and told is not None and told.reason == away
 
 
 def _failed(
@@ -221,9 +240,13 @@ def _failed(
     fault: Fault,
     entry: Entry | None,
     now: datetime,
+    *,
+    counted: bool,
 ) -> Conclusion:
-    failures = status.retries + 1
-    again = now + backoff(failures, release.metadata.uid)
+    """Tell a failure; one that is not counted belongs to the one before, and is waited for as long."""
+    failures = status.retries + 1 if counted else status.retries
+    waits_until = None if counted else moment(status.next_attempt)
+    again = waits_until or now + backoff(failures, release.metadata.uid)
     news = fault.message != release.status.last_attempt.error or not release.status.retries
     notice = Notice(FAILED_TO[action], fault.message, warning=True) if news else None
     deleting = release.metadata.deletion_timestamp is not None

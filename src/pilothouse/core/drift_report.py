@@ -1,7 +1,7 @@
 """Turn drift into what is written: status, condition, Events, a line in the archive."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
@@ -15,7 +15,7 @@ from pilothouse.core.drift import Drift, Standing, Stands
 from pilothouse.core.drift_known import Correction, Place
 from pilothouse.core.drift_words import changed, fought_over, manager_of, said_of, shortened
 from pilothouse.core.observed import ObjectRef
-from pilothouse.core.outcome import Entry, Notice
+from pilothouse.core.outcome import Entry, Errand, Notice
 from pilothouse.core.redact import redact
 
 DRIFTED = "Drifted"
@@ -34,6 +34,7 @@ class Mended:
     started: datetime
     # Why some objects, or all, could not be put back.
     failed: dict[ObjectRef, str]
+    errand: Errand = field(default_factory=Errand)
 
 
 def with_drift(
@@ -98,7 +99,7 @@ def conclude_repair(release: Release, mended: Mended, now: datetime) -> tuple[En
     errors = sorted({redact(error, secrets) for error in mended.failed.values()})
     entry = Entry(
         release=release.metadata.uid,
-        cluster=release.spec.provider_config_ref.name,
+        cluster=mended.errand.cluster,
         helm_release=str(mended.desired.release),
         action="Repair",
         reason=redact(said_of(mended.corrections), secrets),

@@ -1,7 +1,7 @@
 """The chart's tests, run once for each time they are asked for: when, and what is said of them."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -11,6 +11,7 @@ from pilothouse.core.conclude import redacted
 from pilothouse.core.conditions import LONGEST_MESSAGE, moment, timestamp
 from pilothouse.core.desired import Desired
 from pilothouse.core.details import objects_of
+from pilothouse.core.drift_known import doubled
 from pilothouse.core.observed import Observed
 from pilothouse.core.outcome import Conclusion, Ended, HookResult, Notice
 from pilothouse.core.plan import (
@@ -32,6 +33,9 @@ from pilothouse.faults import FaultKind
 RUNNING, SUCCEEDED, FAILED, NOT_RUN = "Running", "Succeeded", "Failed", "NotRun"
 MOST_RESULTS = 50
 LONGEST_REQUEST = 256
+# A conflict may be somebody's upgrade meanwhile; one that meets every run is what the tests come to.
+MOST_CONFLICTS = 3
+FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=1), timedelta(minutes=1)
 # They came to nothing, which says nothing of the release: they are run again.
 _NO_ANSWER = frozenset(
     {
@@ -72,10 +76,17 @@ def may_wait(plan: Plan) -> bool:
     return isinstance(plan, Repair)
 
 
-def came_to_nothing(ended: Ended) -> bool:
-    """Whether a run has no result, through nobody's fault: it was interrupted, or something else was under way."""
+def run_again(ended: Ended, runs: int) -> timedelta | None:
+    """Return when to run tests again that came to nothing through nobody's fault; None: that is their result.
+
+    They were interrupted, or something else was under way; `runs` counts those that came to nothing, with this one.
+    """
     fault = ended.outcome.fault
-    return fault is not None and fault.kind in _NO_ANSWER
+    if fault is None or fault.kind not in _NO_ANSWER:
+        return None
+    if fault.kind is FaultKind.CONFLICT and runs >= MOST_CONFLICTS:
+        return None
+    return doubled(FIRST_WAIT, runs - 1, LONGEST_WAIT)
 
 
 def announced(release: Release, plan: RunTests, now: datetime) -> ReleaseStatus:

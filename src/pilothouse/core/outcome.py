@@ -52,12 +52,22 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Errand:
+    """For which Release something is done, and where: another may have its name, or it another cluster, by then."""
+
+    uid: str = ""
+    # The ProviderConfig that it names or selects.
+    cluster: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """An action that has ended, with what it was asked."""
 
     desired: Desired
     plan: Action
     outcome: Outcome
+    errand: Errand = Errand()
 
 
 @dataclass(frozen=True, slots=True)

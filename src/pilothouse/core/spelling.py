@@ -6,6 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 DEFAULT_TIMEOUT = timedelta(minutes=5)
+# The longest that Go can hold, and so the engine.
+LONGEST_DURATION = timedelta(microseconds=(2**63 - 1) // 1000)
 # Beyond it, Helm's and Kubernetes' numbers are only nearly what was written.
 _EXACT_INTEGERS = 2**53
 _DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(h|ms|m|ns|us|µs|μs|s)")
@@ -67,6 +69,9 @@ def duration(text: str, field: str) -> timedelta:
         msg = f"{field}: {text!r} is not a duration such as 90s, 5m or 1h30m"
         raise ValueError(msg)
     seconds = sum(float(number) * _UNIT[unit] for number, unit in parts)
+    if seconds > LONGEST_DURATION.total_seconds():
+        msg = f"{field}: {text!r} is longer than any duration: 2562047h is the longest"
+        raise ValueError(msg)
     return timedelta(seconds=seconds) or DEFAULT_TIMEOUT
 
 

@@ -61,7 +61,7 @@ def entry_of(release: Release, ended: Ended, now: datetime) -> Entry:
     started = moment(release.status.last_attempt.started) or now
     return Entry(
         release=release.metadata.uid,
-        cluster=release.spec.provider_config_ref.name,
+        cluster=ended.errand.cluster,
         helm_release=str(desired.release),
         action=name_of(plan),
         reason=plan.reason,

@@ -76,7 +76,10 @@ def unchecked(
     if record is None or record.status != DEPLOYED or not wanted.policies.update:
         return False
     access, seal = wanted.chart.access, seal_of(wanted.chart)
-    if not (access.keyrings or access.public_keys or record.digest in wanted.alike):
+    keys = access.keyrings or access.public_keys
+    # The stamp of a revision is a digest of its pin too: without it, as after adoption, nobody has checked the pin.
+    pin = wanted.chart.digest and record.digest != wanted.digest
+    if not (keys or pin):
         return False
     here = checked is not None and (checked.revision, checked.seal) == (record.revision, seal)
     return not here and release.status.chart.checked != seal
@@ -108,7 +111,9 @@ def passed(release: Release, wanted: Desired, record: Record, found_digest: str)
 def noted(status: ReleaseStatus, wanted: Desired, observed: Observed) -> ReleaseStatus:
     """Return the status of a release at rest with what its chart was checked for."""
     seal = seal_of(wanted.chart)
-    if observed.unchecked or not wanted.policies.update or status.chart.checked == seal:
+    if wanted.paused or observed.unchecked or not wanted.policies.update:
+        return status
+    if status.chart.checked == seal:
         return status
     chart = msgspec.structs.replace(status.chart, checked=seal)
     return msgspec.structs.replace(status, chart=chart)

@@ -16,7 +16,7 @@ from pilothouse.api.meta import Key
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
 from pilothouse.core.observed import Running
-from pilothouse.core.outcome import Ended, Fault, Outcome
+from pilothouse.core.outcome import Ended, Errand, Fault, Outcome
 from pilothouse.core.plan import Action, Install, Uninstall, Unlock, Upgrade, name_of
 from pilothouse.errors import EngineLost, PilothouseError
 from pilothouse.faults import FaultKind
@@ -56,18 +56,26 @@ class Actions:
         underway = self._underway.get(key)
         return underway.running if underway else None
 
-    def take_ended(self, key: Key) -> Ended | None:
-        """Return, once, the action that has ended."""
-        return self._ended.pop(key, None)
+    def take_ended(self, key: Key, uid: str) -> Ended | None:
+        """Return, once, the action that has ended; one of another Release of that name is dropped."""
+        ended = self._ended.pop(key, None)
+        return ended if ended and ended.errand.uid == uid else None
+
+    def forget(self, key: Key) -> None:
+        """The object is gone: nobody waits for what is done for it, nor for what that came to."""
+        self._ended.pop(key, None)
+        self.interrupt(key)
 
     def put_back(self, key: Key, ended: Ended) -> None:
         """Keep an ended action for the next pass, unless a newer one has ended meanwhile."""
         self._ended.setdefault(key, ended)
 
-    def start(self, key: Key, target: Target, desired: Desired, plan: Action) -> None:
+    def start(
+        self, key: Key, errand: Errand, target: Target, desired: Desired, plan: Action
+    ) -> None:
         """Begin an action."""
         task = self._tasks.create_task(
-            self._run(key, target, desired, plan), name=f"{name_of(plan)} {key}"
+            self._run(key, errand, target, desired, plan), name=f"{name_of(plan)} {key}"
         )
         # Until it has a slot nothing has been done, so a newer spec may take its place.
         running = Running(name_of(plan), question(desired), waiting=True)
@@ -90,7 +98,9 @@ class Actions:
         for underway in list(self._underway.values()):
             underway.task.cancel()
 
-    async def _run(self, key: Key, target: Target, desired: Desired, plan: Action) -> None:
+    async def _run(
+        self, key: Key, errand: Errand, target: Target, desired: Desired, plan: Action
+    ) -> None:
         outcome = Outcome(fault=Fault(FaultKind.CANCELLED, "ended by a newer spec"))
         try:
             outcome = await self._outcome(key, target, desired, plan)
@@ -106,7 +116,7 @@ class Actions:
                 current.uncancel()
         finally:
             self._underway.pop(key, None)
-            self._ended[key] = Ended(desired, plan, outcome)
+            self._ended[key] = Ended(desired, plan, outcome, errand)
             self._meter.acted(name_of(plan), str(outcome.fault.kind) if outcome.fault else "")
             self._wake(key)
 

@@ -159,7 +159,6 @@ class Controller:
             committer = Committer(self._writer, self._archive, self._queue, self._clock)
             upgrades = Upgrades(tasks, self._finder, self._queue)
             testing = self._actions(tasks)
-            tests = HelmTests(testing, committer, self._writer, self._queue, self._clock)
             repairs = Repairs(
                 tasks, self._queue, self._clock, self._writer, self._archive, self._meter
             )
@@ -174,6 +173,9 @@ class Controller:
                 upgrades=upgrades,
                 dependencies=self._dependencies,
                 defaults=self._settings.defaults,
+            )
+            tests = HelmTests(
+                testing, committer, self._writer, self._queue, self._clock, surveyor.errand
             )
             reconciler = Reconciler(
                 surveyor=surveyor,

@@ -38,7 +38,7 @@ class Departures:
         since = self._gone_since.setdefault(key, now)
         return farewell(error.message, since, now, self._patience)
 
-    async def record(self, key: Key, release: Release, why: str) -> None:
+    async def record(self, key: Key, release: Release, cluster: str, why: str) -> None:
         """Keep in the archive what was left behind, and tell it."""
-        conclusion = conclude_abandoned(release, why, self._clock.now())
+        conclusion = conclude_abandoned(release, cluster, why, self._clock.now())
         await self._committer.commit(key, release, conclusion)

@@ -1,21 +1,23 @@
 """The chart's tests, beside the passes: meanwhile the release is looked at as ever, and anything newer ends them."""
 
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 
 from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.core.desired import Desired
 from pilothouse.core.helm_tests import (
     announced,
-    came_to_nothing,
     conclude,
     due,
     in_the_way,
     may_wait,
     refused,
+    run_again,
     unanswered,
 )
 from pilothouse.core.observed import Observed
+from pilothouse.core.outcome import Errand
 from pilothouse.core.plan import Plan, Wait
 from pilothouse.core.state import State
 from pilothouse.errors import PilothouseError
@@ -23,8 +25,6 @@ from pilothouse.loop.actions import Actions
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.ports import Clock, Target, Writer
-
-AFTER_NOTHING = timedelta(seconds=1)
 
 
 class HelmTests:
@@ -37,6 +37,7 @@ class HelmTests:
         writer: Writer,
         queue: KeyedQueue,
         clock: Clock,
+        errand: Callable[[Key, Release], Errand],
     ) -> None:
         # Actions of their own: tests under way are no reason to look at a release less closely.
         self._running = running
@@ -44,22 +45,33 @@ class HelmTests:
         self._writer = writer
         self._queue = queue
         self._clock = clock
+        self._errand = errand
+        # How many runs in a row came to nothing, and when the next one may begin.
+        self._in_vain: dict[Key, tuple[int, datetime]] = {}
+
+    def forget(self, key: Key) -> None:
+        """The object is gone."""
+        self._in_vain.pop(key, None)
+        self._running.forget(key)
 
     async def conclude(self, key: Key, release: Release) -> Release:
         """Write what tests that have ended came to; return the Release as it is then."""
-        ended = self._running.take_ended(key)
+        ended = self._running.take_ended(key, release.metadata.uid)
         if ended is None:
             return release
-        if came_to_nothing(ended):
-            self._queue.add_after(key, AFTER_NOTHING)
+        now = self._clock.now()
+        runs = self._in_vain.get(key, (0, now))[0] + 1
+        wait = run_again(ended, runs)
+        if wait is not None:
+            self._in_vain[key] = (runs, now + wait)
             return release
         try:
-            return await self._committer.commit(
-                key, release, conclude(release, ended, self._clock.now())
-            )
+            release = await self._committer.commit(key, release, conclude(release, ended, now))
         except PilothouseError:
             self._running.put_back(key, ended)  # the next pass writes it
             raise
+        self._in_vain.pop(key, None)
+        return release
 
     def first(self, key: Key, plan: Plan) -> Plan:
         """Return the plan, or the wait for the tests to end that it would disturb."""
@@ -87,8 +99,12 @@ class HelmTests:
         if tests is None:
             return release
         now = self._clock.now()
+        not_before = self._in_vain.get(key, (0, now))[1]
+        if now < not_before:
+            self._queue.add_after(key, not_before - now + timedelta(milliseconds=5))
+            return release
         if not wanted.policies.update:
             return await self._committer.commit(key, release, refused(release, now))
         release = await self._writer.status(release, announced(release, tests, now))
-        self._running.start(key, target, wanted, tests)
+        self._running.start(key, self._errand(key, release), target, wanted, tests)
         return release

@@ -23,6 +23,8 @@ class Polls:
         self._next: dict[Key, datetime] = {}
         # Timers of its own: the queue keeps one per key, which is for what a pass waits for.
         self._timers: dict[Key, asyncio.TimerHandle] = {}
+        # Whose timer has ended: timers and the clock that people read do not agree to the millisecond.
+        self._rung: set[Key] = set()
 
     def due(self, key: Key, release: Release) -> bool:
         """Whether the cluster is to be asked now; sees to it that the key is queued for the next time."""
@@ -31,18 +33,24 @@ class Polls:
             self.forget(key)
             return False
         now, planned = self._clock.now(), self._next.get(key)
-        if planned and now < planned <= now + every:
+        rung = key in self._rung
+        if planned and not rung and now < planned <= now + every:
             return False
         self.forget(key)
         self._next[key] = now + every
         loop = asyncio.get_running_loop()
-        self._timers[key] = loop.call_later(every.total_seconds(), self._queue.add, key)
+        self._timers[key] = loop.call_later(every.total_seconds(), self._ring, key)
         # What was never looked at before is being looked at anyway.
-        return planned is not None and planned <= now
+        return planned is not None and (rung or planned <= now)
 
     def forget(self, key: Key) -> None:
         """The object is gone, or asks no more."""
         self._next.pop(key, None)
+        self._rung.discard(key)
         timer = self._timers.pop(key, None)
         if timer:
             timer.cancel()
+
+    def _ring(self, key: Key) -> None:
+        self._rung.add(key)
+        self._queue.add(key)

@@ -118,6 +118,8 @@ class Reconciler:
         self._calm.forget(key)
         self._polls.forget(key)
         self._repairs.forget(key)
+        self._tests.forget(key)
+        self._actions.forget(key)
         self._surveyor.forget(key)
         self._queue.forget_timer(key)
 
@@ -174,7 +176,7 @@ class Reconciler:
         await self._tell_left_behind(key, release, wanted)
         if not wanted.absent and not wanted.paused:
             release, wanted = await self._with_version(key, release, wanted, target)
-        ended = self._actions.take_ended(key)
+        ended = self._actions.take_ended(key, release.metadata.uid)
         if ended:
             release = await self._conclude(key, release, wanted, target, ended)
             self._surveyor.deployed(key)
@@ -257,7 +259,7 @@ class Reconciler:
                 status = announce(release, wanted, plan, now)
                 status = self._dependencies.told(key, release, status, now)
                 await self._writer.status(release, status)
-                self._actions.start(key, target, wanted, plan)
+                self._actions.start(key, self._surveyor.errand(key, release), target, wanted, plan)
             case Rest() | Wait() | Stop():
                 self._wait(key, plan)
                 if isinstance(plan, Rest) and state.name in {StateName.IN_SYNC, StateName.UNREADY}:
@@ -277,7 +279,8 @@ class Reconciler:
             case Check():
                 await self._checks.run(key, release, wanted, target, observed, state)
             case Repair():
-                self._repairs.start(key, target, wanted, observed, plan)
+                errand = self._surveyor.errand(key, release)
+                self._repairs.start(key, errand, target, wanted, observed, plan)
             case CreateNamespace(name=name):
                 await create_namespace(target.objects, name)
                 self._surveyor.memory(key).namespace_missing = False
@@ -302,7 +305,8 @@ class Reconciler:
             memory.left_behind = None
 
     async def _abandon(self, key: Key, release: Release, why: str) -> None:
-        await self._departures.record(key, release, why)
+        cluster = self._surveyor.cluster_of(key, release)
+        await self._departures.record(key, release, cluster, why)
         await self._release_object(key, release)
         log.warning("abandoned", key=str(key), reason=why)
 

@@ -21,6 +21,7 @@ from pilothouse.core.drift import CALM, Standing, judge, worth_searching
 from pilothouse.core.drift_known import Finding, Known, found, repaired, swept
 from pilothouse.core.drift_report import Mended, conclude_repair, news, with_drift
 from pilothouse.core.observed import ObjectRef, Observed, Record, Running, Suspect
+from pilothouse.core.outcome import Errand
 from pilothouse.core.plan import Repair
 from pilothouse.errors import EngineLost, PilothouseError
 from pilothouse.faults import FaultKind
@@ -96,6 +97,7 @@ class Repairs:
         made_from = observed.record.digest if observed.record else ""
         if made_from and made_from != wanted.digest and wanted.policies.update:
             return observed  # out of sync: an action is due, and applies everything
+        seen = observed.objects.suspects if observed.objects else ()
         observed = self._with_found(key, observed)
         suspects = observed.objects.suspects if observed.objects else ()
         if not suspects and not everything and key not in self._known:
@@ -106,7 +108,7 @@ class Repairs:
         drift = judge(wanted.drift, wanted.policies, observed, known, now)
         if observed.record and key not in self._comparing:
             if everything and worth_searching(wanted.drift, observed.record):
-                self._begin(key, self._search(key, target, wanted, observed.record, suspects))
+                self._begin(key, self._search(key, target, wanted, observed.record, seen))
             elif drift.compare:
                 log.debug("comparing", key=str(key), objects=len(drift.compare))
                 revision = observed.record.revision
@@ -126,18 +128,25 @@ class Repairs:
         return replace(observed, objects=replace(objects, suspects=(*objects.suspects, *more)))
 
     def start(
-        self, key: Key, target: Target, wanted: Desired, observed: Observed, plan: Repair
+        self,
+        key: Key,
+        errand: Errand,
+        target: Target,
+        wanted: Desired,
+        observed: Observed,
+        plan: Repair,
     ) -> None:
         """Begin a repair."""
         revision = observed.record.revision if observed.record else 0
-        mended = Mended(wanted, plan.corrections, revision, self._clock.now(), {})
+        mended = Mended(wanted, plan.corrections, revision, self._clock.now(), {}, errand)
         task = self._tasks.create_task(self._repair(key, target, mended), name=f"Repair {key}")
         self._repairing[key] = (Running("Repair", question(wanted)), task)
 
     async def conclude(self, key: Key, release: Release) -> None:
         """Record and tell a repair that has ended, once."""
         mended = self._ended.get(key)
-        if mended is None:
+        if mended is None or mended.errand.uid != release.metadata.uid:
+            self._ended.pop(key, None)
             return
         entry, notices = conclude_repair(release, mended, self._clock.now())
         await self._archive.append(entry)
@@ -207,11 +216,11 @@ class Repairs:
         target: Target,
         wanted: Desired,
         record: Record,
-        suspects: tuple[Suspect, ...],
+        seen: tuple[Suspect, ...],
     ) -> None:
-        """Compare every object, those too that look untouched."""
+        """Compare every object, those too that look untouched; what the eyes have `seen` is anyway."""
         log.debug("searching", key=str(key))
-        looked_after = {one.ref for one in suspects}
+        began = self._clock.now()
         try:
             async with self._slots.on(target.id):
                 told = await target.compare(wanted.release, record.revision, ())
@@ -220,15 +229,32 @@ class Repairs:
             return
         finally:
             self._comparing.pop(key, None)
-        news = [
+        if self._repaired_since(key, began):
+            return  # what was read may be from before: the next search tells
+        refs = {one.ref for one in seen}
+        self._take_found(key, record.revision, [one for one in told if one.ref not in refs])
+
+    def _repaired_since(self, key: Key, began: datetime) -> bool:
+        findings = self._known.get(key, _NOTHING).findings.values()
+        return key in self._repairing or any(one.mended and one.at >= began for one in findings)
+
+    def _take_found(self, key: Key, revision: int, told: list[Comparison]) -> None:
+        """Suspect what a search has found, and nothing any more that it found to be right."""
+        held_revision, held = self._found.get(key, (0, ()))
+        unsure = {one.ref for one in told if one.fault}
+        kept = [one for one in held if held_revision == revision and one.ref in unsure]
+        findings = [
             _finding(Suspect(one.ref), one, self._clock.now())
             for one in told
-            if one.ref not in looked_after and (one.differences or one.missing)
+            if (one.differences or one.missing) and not one.fault
         ]
-        if news:
-            self._found[key] = (record.revision, tuple(one.suspect for one in news))
-            known = self._known.get(key, _NOTHING)
-            self._known[key] = found(known, record.revision, news)
+        suspects = (*kept, *(one.suspect for one in findings))
+        self._found.pop(key, None)
+        if suspects:
+            self._found[key] = (revision, suspects)
+        if findings:
+            self._known[key] = found(self._known.get(key, _NOTHING), revision, findings)
+        if findings or held:
             self._queue.add(key)
 
     async def _repair(self, key: Key, target: Target, mended: Mended) -> None:

@@ -1,5 +1,6 @@
 """What is asked of a release and what is there: everything a pass looks at before it decides."""
 
+import contextlib
 from dataclasses import replace
 
 import msgspec
@@ -9,10 +10,11 @@ from pilothouse.api.release import Release
 from pilothouse.core.attention import attention_to
 from pilothouse.core.desired import Defaults, Desired, ReleaseName, Sources, desired
 from pilothouse.core.observed import Decoded, Observed
+from pilothouse.core.outcome import Errand
 from pilothouse.core.policy import seniority
 from pilothouse.core.trust import Checked, settled, unchecked
 from pilothouse.core.versions import kept_to_deployed, must_look_inside
-from pilothouse.errors import PilothouseError
+from pilothouse.errors import Missing, PilothouseError
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.dependencies import Dependencies
 from pilothouse.loop.rivals import Rivals
@@ -25,13 +27,23 @@ from pilothouse.ports import Instances, Releases, Target, Targets
 class Memory:
     """What one process remembers of a key between passes; losing it costs a look, never a mistake."""
 
-    __slots__ = ("checked", "connected", "decoded", "left_behind", "made_from", "namespace_missing")
+    __slots__ = (
+        "checked",
+        "config",
+        "connected",
+        "decoded",
+        "left_behind",
+        "made_from",
+        "namespace_missing",
+    )
 
     def __init__(self) -> None:
         self.decoded: Decoded | None = None
         self.made_from: Desired | None = None
         self.namespace_missing = False
         self.checked: Checked | None = None
+        # The ProviderConfig it names or selects, for when that is gone.
+        self.config = ""
         # What the connection secret was last made of.
         self.connected: object = None
         # A Helm release that this one stood for before its name or namespace was changed.
@@ -115,8 +127,20 @@ class Surveyor:
         """Name the ProviderConfig of a Release."""
         return self._targets.config_of(release)
 
+    def cluster_of(self, key: Key, release: Release) -> str:
+        """Name the ProviderConfig of a Release as long as anybody knows it; then empty."""
+        memory = self.memory(key)
+        with contextlib.suppress(Missing):
+            memory.config = self.config_of(release)
+        return memory.config
+
+    def errand(self, key: Key, release: Release) -> Errand:
+        """Say for whom something is done, and where."""
+        return Errand(release.metadata.uid, self.cluster_of(key, release))
+
     async def reach(self, key: Key, release: Release, wanted: Desired) -> Target:
         """Return the cluster of a Release; its eyes look after the release from now on."""
+        self.cluster_of(key, release)
         target = await self._targets.reach(release)
         before = self._claims.put(key, target.id, wanted.release)
         self._let_be(before)

@@ -179,7 +179,7 @@ class Targets(Protocol):
     """All clusters, by the ProviderConfig that names them."""
 
     def config_of(self, release: Release) -> str:
-        """Name the ProviderConfig of a Release; raises Missing when it selects none."""
+        """Name the ProviderConfig of a Release; raises Missing when it selects none, or none any more."""
         ...
 
     async def reach(self, release: Release) -> Target:

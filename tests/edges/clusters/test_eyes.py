@@ -150,6 +150,17 @@ def test_objects_that_were_looked_at_otherwise_do_not_count() -> None:
     assert eyes.objects_of(SHOP) is None
 
 
+def test_what_a_release_depends_on_is_not_counted_as_one() -> None:
+    eyes = Watched()
+    for one in (SHOP, ReleaseName("", "needs")):
+        attention = Attention(one)
+        eyes.attend(attention)
+        change = ObjectsChange(one, 1, complete=True, states=(), token=attention.token)
+        eyes.take(Sighting(objects=(change,)))
+    assert eyes.objects_of(ReleaseName("", "needs")), "it is looked at"
+    assert eyes.watched() == {"Cluster": 1}
+
+
 def test_nothing_new_wakes_nobody() -> None:
     eyes = Watched()
     eyes.see(record(1, "deployed", "d"))
