@@ -248,3 +248,49 @@ func TestScaled(t *testing.T) {
 		}
 	}
 }
+
+func TestSwaps(t *testing.T) {
+	theirs := `{"f:spec":{"f:ports":{"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{},"f:port":{}},"k:{\"port\":90,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}`
+	ports := `"ports":[{"port":90,"protocol":"TCP","name":"extra"},{"port":81,"protocol":"TCP","name":"web"}]`
+	at := func(entries ...string) *unstructured.Unstructured {
+		return decode(t, `{"metadata":{"managedFields":`+string(managed(entries...))+`},"spec":{`+ports+`}}`)
+	}
+	helm := by("helm", "Apply", "", noon, `{"f:spec":{"f:type":{}}}`)
+	object := decode(t, `{"spec":{"ports":[{"port":80,"name":"web"}],"type":"x"}}`)
+	live := at(helm, by("them", "Update", "", noon, theirs))
+	found := Swaps(object, live)
+	if len(found) != 1 || found[0].Path.Pointer() != "/spec/ports/1/port" || found[0].Manager != "them" {
+		t.Fatalf("%v: the one that is most like it was put in its place", found)
+	}
+	entries := Claim(live, found)
+	if len(entries) != 2 || string(entries[0].FieldsV1.GetRawBytes()) != `{"f:spec":{"f:ports":{"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}},"f:type":{}}}` ||
+		string(entries[1].FieldsV1.GetRawBytes()) != `{"f:spec":{"f:ports":{"k:{\"port\":90,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}` {
+		t.Errorf("%s", entries)
+	}
+	if got, _ := json.Marshal(Restored(live, found).Object["spec"]); string(got) != `{"ports":[{"name":"extra","port":90,"protocol":"TCP"},{"name":"web","port":80}]}` {
+		t.Errorf("with ours in its place: %s", got)
+	}
+	found[0].Drop()
+	if got, _ := json.Marshal(object.Object); string(got) != `{"spec":{"type":"x"}}` {
+		t.Errorf("an empty list would be a claim: %s", got)
+	}
+	object = decode(t, `{"spec":{"ports":[{"port":80,"name":"web"}]}}`)
+	for name, live := range map[string]*unstructured.Unstructured{
+		"who applies it wants it":   at(helm, by("them", "Apply", "", noon, theirs)),
+		"somebody applies it too":   at(helm, by("them", "Update", "", noon, theirs), by("gitops", "Apply", "", noon, theirs)),
+		"a controller's":            at(helm, by("them", "Update", "status", noon, theirs)),
+		"not known by any key":      at(helm, by("them", "Update", "", noon, `{"f:spec":{"f:ports":{}}}`)),
+		"what is gone of the chart": at(helm),
+	} {
+		if found := Swaps(object, live); found != nil {
+			t.Errorf("%s: %v", name, found)
+		}
+	}
+	same := decode(t, `{"spec":{"ports":[{"port":81}]}}`)
+	if found := Swaps(same, at(helm, by("them", "Update", "", noon, theirs))); found != nil {
+		t.Errorf("nothing of ours is gone: %v", found)
+	}
+	if Claim(at(by("them", "Update", "", noon, theirs)), Swaps(object, at(by("them", "Update", "", noon, theirs)))) != nil {
+		t.Error("nothing was applied by the release")
+	}
+}

@@ -40,9 +40,9 @@ func Scaled(live *unstructured.Unstructured) bool {
 
 // holder is a manager other than Helm, and the fields it has from some place of an object on.
 type holder struct {
-	manager, subresource string
-	at                   int64
-	fields               map[string]any
+	manager, operation, subresource, version string
+	at                                       int64
+	fields                                   map[string]any
 }
 
 func others(live *unstructured.Unstructured) []holder {
@@ -51,7 +51,9 @@ func others(live *unstructured.Unstructured) []holder {
 		if one.Manager == Manager || one.FieldsV1 == nil {
 			continue
 		}
-		found := holder{manager: one.Manager, subresource: one.Subresource}
+		found := holder{
+			manager: one.Manager, operation: string(one.Operation), subresource: one.Subresource, version: one.APIVersion,
+		}
 		if json.Unmarshal(one.FieldsV1.GetRawBytes(), &found.fields) != nil {
 			continue
 		}
@@ -165,21 +167,25 @@ func (w *walk) within(desired, live any, at Path, manager string) error {
 
 // counterpart finds the element about to be applied that has the keys under which others know a live one.
 func counterpart(desired []any, holders []holder, live any) map[string]any {
-	for _, one := range holders {
-		for key := range one.fields {
-			text, keyed := strings.CutPrefix(key, "k:")
-			if !keyed || !hasKeys(live, text) {
-				continue
-			}
-			for _, wanted := range desired {
-				if meansKeys(wanted, text) {
-					return wanted.(map[string]any)
-				}
-			}
-			return nil
+	text, keyed := strings.CutPrefix(keyOf(holders, live), "k:")
+	for _, wanted := range desired {
+		if keyed && meansKeys(wanted, text) {
+			return wanted.(map[string]any)
 		}
 	}
 	return nil
+}
+
+// keyOf is the name that sets of fields have for an element of a keyed list, if any of these holders has it.
+func keyOf(holders []holder, live any) string {
+	for _, one := range holders {
+		for key := range one.fields {
+			if text, keyed := strings.CutPrefix(key, "k:"); keyed && hasKeys(live, text) {
+				return key
+			}
+		}
+	}
+	return ""
 }
 
 // meansKeys tells whether an element that nobody has filled in yet will have those keys.

@@ -2,6 +2,7 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -33,30 +34,36 @@ func (k *kubeClient) updateAround(original, target kube.ResourceList, options ..
 		asked[i] = info.Object.DeepCopyObject() // Helm writes the answers into what it is given
 	}
 	result, err := k.Client.Update(original, target, options...)
-	conflicts := conflicting(target, err)
-	if len(conflicts) == 0 {
+	refused := k.refusedFor(target, err)
+	if len(refused) == 0 {
 		return result, err
 	}
 	for i, info := range target {
 		info.Object = asked[i]
 	}
-	for _, info := range conflicts {
-		if err := k.applyAround(info); err != nil {
-			return result, err
-		}
+	var remain []error
+	for _, info := range refused {
+		remain = append(remain, k.applyAround(info))
+	}
+	if err := errors.Join(remain...); err != nil {
+		return result, err
 	}
 	return k.Client.Update(original, target, options...)
 }
 
-// conflicting are the objects of which Helm says that others have fields.
-func conflicting(target kube.ResourceList, err error) kube.ResourceList {
+// refusedFor are the objects of which Helm says that others have fields, or that what others put into them does
+// not go with it.
+func (k *kubeClient) refusedFor(target kube.ResourceList, err error) kube.ResourceList {
 	if err == nil {
 		return nil
 	}
-	text := err.Error()
+	answers := branches(err)
 	return target.Filter(func(info *resource.Info) bool {
-		return strings.Contains(text, fmt.Sprintf("conflict occurred while applying object %s/%s %s:",
-			info.Namespace, info.Name, info.Mapping.GroupVersionKind))
+		name := fmt.Sprintf("object %s/%s %s:", info.Namespace, info.Name, info.Mapping.GroupVersionKind)
+		return slices.ContainsFunc(answers, func(answer error) bool {
+			return strings.Contains(answer.Error(), "conflict occurred while applying "+name) ||
+				apierrors.IsInvalid(answer) && strings.Contains(answer.Error(), "server-side apply failed for "+name)
+		})
 	})
 }
 
@@ -67,7 +74,11 @@ func (k *kubeClient) applyAround(info *resource.Info) error {
 	}
 	once := *info
 	once.Object = info.Object.DeepCopyObject()
-	return k.applyOne(&once, k.around.GetForceRest())
+	err := k.applyOne(&once, k.around.GetForceRest())
+	if apierrors.IsInvalid(err) {
+		return k.applySwapped(info, err)
+	}
+	return err
 }
 
 // leaveOut takes out of an object what is left to others.

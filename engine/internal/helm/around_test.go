@@ -55,10 +55,10 @@ func TestConflictsAreFoundByObject(t *testing.T) {
 	}
 	list := kube.ResourceList{info("web"), info("web-2")}
 	err := fmt.Errorf("conflict occurred while applying object ns/web apps/v1, Kind=Deployment: %w", errors.New("others"))
-	if got := conflicting(list, err); len(got) != 1 || got[0].Name != "web" {
+	if got := (&kubeClient{}).refusedFor(list, err); len(got) != 1 || got[0].Name != "web" {
 		t.Errorf("%v", got)
 	}
-	if len(conflicting(list, errors.New("server-side apply failed for object ns/web apps/v1, Kind=Deployment"))) != 0 || conflicting(list, nil) != nil {
+	if len((&kubeClient{}).refusedFor(list, errors.New("server-side apply failed for object ns/web apps/v1, Kind=Deployment"))) != 0 || (&kubeClient{}).refusedFor(list, nil) != nil {
 		t.Error("another failure is no conflict")
 	}
 }

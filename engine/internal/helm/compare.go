@@ -116,8 +116,15 @@ func (a *run) compare(info *resource.Info, stored *stored, out *enginev1.Compari
 		return nil, err
 	}
 	applied, err := a.apply(info, stored.serverSide)
+	var swapped []drift.Swap
+	if stored.serverSide && apierrors.IsInvalid(err) {
+		applied, swapped, err = a.compareSwapped(info, err)
+	}
 	if err != nil {
 		return nil, err
+	}
+	for _, one := range swapped {
+		out.Differences = append(out.Differences, &enginev1.Difference{Path: one.Path.Pointer(), Manager: one.Manager})
 	}
 	for _, path := range drift.Paths(live.Object, applied.Object) {
 		out.Differences = append(out.Differences, &enginev1.Difference{

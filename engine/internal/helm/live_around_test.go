@@ -92,3 +92,100 @@ func TestLiveAround(t *testing.T) {
 		t.Errorf("key78 %q, key79 %q: %v", made.Data["key78"], made.Data["key79"], err)
 	}
 }
+
+const portsTemplate = `apiVersion: v1
+kind: Service
+metadata: {name: {{ .Release.Name }}, labels: {tier: {{ .Values.tier | default "front" }}}}
+spec: {selector: {app: {{ .Release.Name }}}, ports: [{{ .Values.ports | default "{port: 80}" }}]}
+`
+
+func (l *live) setPorts(ports string) {
+	l.Helper()
+	_, err := l.cluster.Clientset().CoreV1().Services(l.namespace).Patch(context.Background(), "app", types.MergePatchType,
+		[]byte(`{"spec":{"ports":`+ports+`}}`), metav1.PatchOptions{FieldManager: "somebody"})
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+// ports of the Service, and who has anything of it.
+func (l *live) ports() string {
+	l.Helper()
+	found, err := l.cluster.Clientset().CoreV1().Services(l.namespace).Get(context.Background(), "app", metav1.GetOptions{})
+	if err != nil {
+		l.Fatal(err)
+	}
+	var out []string
+	for _, one := range found.Spec.Ports {
+		out = append(out, fmt.Sprint(one.Name, one.Port))
+	}
+	for _, one := range found.ManagedFields {
+		out = append(out, one.Manager+" "+string(one.Operation))
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestLiveReplacedElement(t *testing.T) {
+	l := newLive(t, false)
+	digest := l.put(pack(t, map[string]string{"templates/all.yaml": portsTemplate}))
+	out := l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_INSTALL, Name: "app", ChartDigest: digest})
+	service := out.GetInventory()[0]
+	l.setPorts(`[{"port":81}]`)
+	one := l.compare(1, service)[0]
+	if len(one.GetDifferences()) != 1 || one.GetDifferences()[0].GetPath() != "/spec/ports/0/port" || one.GetDifferences()[0].GetManager() != "somebody" {
+		t.Errorf("%v", one)
+	}
+	if err := l.repair(1, &enginev1.RepairRequest_Part{Ref: service}); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.ports(); got != "80, helm Apply" {
+		t.Error("after a repair:", got)
+	}
+	if one := l.compare(1, service)[0]; len(one.GetDifferences()) != 0 || one.GetFault() != nil {
+		t.Errorf("%v", one)
+	}
+	l.setPorts(`[{"port":82}]`)
+	if err := l.repair(1, &enginev1.RepairRequest_Part{Ref: service, Leave: []string{"/spec/ports/0/port"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.ports(); !strings.HasPrefix(got, "82, ") {
+		t.Error("what is to be left:", got)
+	}
+	request := func(ports string, around *enginev1.Around) *enginev1.RunRequest {
+		return &enginev1.RunRequest{
+			Action: enginev1.RunRequest_UPGRADE, Name: "app", ChartDigest: digest, Preflight: true, Around: around,
+			Values: object(map[string]any{"tier": "back", "ports": ports}),
+		}
+	}
+	mine := "{port: 80}"
+	if refused := l.bad(request(mine, &enginev1.Around{}), enginev1.Fault_REJECTED, "Service app"); refused.GetRecord().GetRevision() != 1 {
+		t.Errorf("what is refused makes no revision: %v", refused.GetRecord())
+	}
+	l.good(request(mine, &enginev1.Around{Leave: []*enginev1.Exemption{{Paths: []string{"/spec/ports/*/port"}}}}))
+	if got := l.ports(); !strings.HasPrefix(got, "82, ") {
+		t.Error("an upgrade took what is to be left:", got)
+	}
+	l.good(request(mine, &enginev1.Around{ForceRest: true}))
+	if got := l.ports(); got != "80, helm Apply" {
+		t.Error("after an upgrade:", got)
+	}
+	// A refusal that has another reason changes nothing, not even whose theirs is.
+	l.setPorts(`[{"port":83}]`)
+	before := l.ports()
+	bad := request("{port: 80, name: Not_A_Name}", &enginev1.Around{ForceRest: true})
+	revision := l.bad(bad, enginev1.Fault_REJECTED, "Service app", "Not_A_Name").GetRecord().GetRevision()
+	bad.Preflight = false
+	if failed := l.bad(bad, enginev1.Fault_REJECTED, "Service app", "Not_A_Name"); failed.GetRecord().GetRevision() != revision+1 {
+		t.Errorf("only the preflight spares a revision: %v", failed.GetRecord())
+	}
+	if got := l.ports(); got != before {
+		t.Errorf("%s, and before %s", got, before)
+	}
+	both := "{name: web, port: 80}, {name: admin, port: 90}"
+	l.good(request(both, &enginev1.Around{ForceRest: true}))
+	l.setPorts(`[{"name":"admin","port":91},{"name":"web","port":80}]`)
+	l.good(request(both, &enginev1.Around{ForceRest: true}))
+	if got := l.ports(); !strings.Contains(got, "web80") || !strings.Contains(got, "admin90") || strings.Contains(got, "91") {
+		t.Error("one of two that have names:", got)
+	}
+}

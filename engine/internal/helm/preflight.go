@@ -44,7 +44,7 @@ func (a *run) dryRun(info *resource.Info, serverSide bool) error {
 	a.mark(object)
 	if serverSide && info.Name != "" {
 		err := a.rehearseApply(info, a.request.GetForceConflicts())
-		if apierrors.IsConflict(err) && a.kube.around != nil {
+		if a.kube.around != nil && (apierrors.IsConflict(err) || apierrors.IsInvalid(err)) {
 			return a.rehearseAround(info)
 		}
 		return err
@@ -81,7 +81,11 @@ func (a *run) rehearseAround(info *resource.Info) error {
 	if err := a.kube.leaveOut(&rest); err != nil {
 		return err
 	}
-	return a.rehearseApply(&rest, a.kube.around.GetForceRest())
+	err := a.rehearseApply(&rest, a.kube.around.GetForceRest())
+	if apierrors.IsInvalid(err) {
+		return a.rehearseSwapped(&rest, err)
+	}
+	return err
 }
 
 // mark adds what Helm adds to everything it applies: an admission rule may look at it.
