@@ -132,20 +132,21 @@ func TestOwner(t *testing.T) {
 		by("late", "Update", "", later, `{"f:spec":{"f:list":{"k:{\"name\":\"b\"}":{"f:v":{}}},"f:ports":{"k:{\"port\":80}":{".":{}}}}}`),
 		by("atomic", "Update", "", noon, `{"f:spec":{"f:args":{}},"f:metadata":{"f:finalizers":{"v:\"keep\"":{}}}}`),
 	))+`,"finalizers":["keep"]},"spec":{"replicas":2,"list":[{"name":"a","v":1},{"name":"b","v":2}],"ports":[{"port":80}],"args":["x"]}}`)
+	owner := Owners(live)
 	for want, path := range map[string]Path{
 		"hpa": {"spec", "replicas"}, "late": {"spec", "list", 1, "v"}, "": {"spec", "list", 0, "v"}, "atomic": {"spec", "args", 0},
 	} {
-		if got := Owner(live, path); got != want {
+		if got := owner(path); got != want {
 			t.Errorf("%v is %q's, want %q", path, got, want)
 		}
 	}
-	if got := Owner(live, Path{"spec", "ports", 0, "port"}); got != "late" {
+	if got := owner(Path{"spec", "ports", 0, "port"}); got != "late" {
 		t.Errorf("a port is %q's", got)
 	}
-	if got := Owner(live, Path{"metadata", "finalizers", 0}); got != "atomic" {
+	if got := owner(Path{"metadata", "finalizers", 0}); got != "atomic" {
 		t.Errorf("a finalizer is %q's", got)
 	}
-	if got := Owner(live, Path{"spec", "removed"}); got != "" {
+	if got := owner(Path{"spec", "removed"}); got != "" {
 		t.Errorf("what is not there is %q's", got)
 	}
 }

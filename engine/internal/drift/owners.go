@@ -9,14 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Owner names the field manager, other than Helm, that has the value at a path of a live object; the one that
-// wrote last if there are several. It is empty where the field was removed, or nobody else claims it.
-func Owner(live *unstructured.Unstructured, path Path) string {
-	found := latest(slices.DeleteFunc(others(live), func(one holder) bool { return !owns(one.fields, live.Object, path) }))
-	if found == nil {
-		return ""
+// Owners gives what names the field manager, other than Helm, that has the value at a path of a live object; the
+// one that wrote last if there are several. It is empty where the field was removed, or nobody else claims it.
+func Owners(live *unstructured.Unstructured) func(Path) string {
+	others := others(live)
+	return func(path Path) string {
+		found := latest(slices.DeleteFunc(slices.Clone(others), func(one holder) bool { return !owns(one.fields, live.Object, path) }))
+		if found == nil {
+			return ""
+		}
+		return found.manager
 	}
-	return found.manager
 }
 
 // owns follows a path through a set of fields; a set that ends before the path does owns all below.

@@ -84,6 +84,9 @@ func (k *kubeClient) applyAround(info *resource.Info) error {
 // leaveOut takes out of an object what is left to others.
 func (k *kubeClient) leaveOut(info *resource.Info) error {
 	live, err := k.run.live(info)
+	if apierrors.IsNotFound(err) {
+		return nil // nobody has anything of it
+	}
 	if err != nil {
 		return err
 	}

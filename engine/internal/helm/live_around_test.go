@@ -97,6 +97,13 @@ const portsTemplate = `apiVersion: v1
 kind: Service
 metadata: {name: {{ .Release.Name }}, labels: {tier: {{ .Values.tier | default "front" }}}}
 spec: {selector: {app: {{ .Release.Name }}}, ports: [{{ .Values.ports | default "{port: 80}" }}]}
+{{- if .Values.another }}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: {{ .Values.another }}}
+spec: {ports: [{port: 99999}]}
+{{- end }}
 `
 
 func (l *live) setPorts(ports string) {
@@ -180,6 +187,12 @@ func TestLiveReplacedElement(t *testing.T) {
 	}
 	if got := l.ports(); got != before {
 		t.Errorf("%s, and before %s", got, before)
+	}
+	// Nor is one that is new, and wrong, taken for one that others changed.
+	for _, preflight := range []bool{true, false} {
+		another := request(mine, &enginev1.Around{ForceRest: true})
+		another.Preflight, another.Values = preflight, object(map[string]any{"another": "new"})
+		l.bad(another, enginev1.Fault_REJECTED, "Service new", "99999")
 	}
 	both := "{name: web, port: 80}, {name: admin, port: 90}"
 	l.good(request(both, &enginev1.Around{ForceRest: true}))

@@ -20,6 +20,9 @@ func (a *run) swaps(info *resource.Info, leaves func(live *unstructured.Unstruct
 	live *unstructured.Unstructured, found []drift.Swap, left int, err error,
 ) {
 	live, err = a.live(info)
+	if apierrors.IsNotFound(err) {
+		return nil, nil, 0, nil
+	}
 	object, ok := info.Object.(*unstructured.Unstructured)
 	if err != nil || !ok {
 		return nil, nil, 0, err
@@ -149,12 +152,7 @@ func (a *run) rehearseSwapped(info *resource.Info, refused error) error {
 		return refused
 	}
 	if len(found) > 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
-		defer cancel()
-		_, err := a.kube.objects(info).Update(ctx, drift.Restored(live, found), metav1.UpdateOptions{
-			DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager,
-		})
-		if err != nil {
+		if err := a.rehearseRestored(info, drift.Restored(live, found)); err != nil {
 			return err
 		}
 	}
@@ -162,4 +160,19 @@ func (a *run) rehearseSwapped(info *resource.Info, refused error) error {
 		swap.DropMissing()
 	}
 	return a.rehearseApply(info, force)
+}
+
+// rehearseRestored needs no right but that to patch, which an apply needs too.
+func (a *run) rehearseRestored(info *resource.Info, restored *unstructured.Unstructured) error {
+	restored.SetManagedFields(nil)
+	data, err := json.Marshal(restored)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	_, err = a.kube.objects(info).Patch(ctx, info.Name, types.MergePatchType, data, metav1.PatchOptions{
+		DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager,
+	})
+	return err
 }
