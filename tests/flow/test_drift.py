@@ -43,6 +43,14 @@ metadata:
 data:
   colour: {{ .Values.colour | default "blue" }}
   shape: round
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ .Release.Name }}
+spec:
+  selector: {app: {{ .Release.Name }}}
+  ports: [{port: 80}]
 """
 RINGS = """\
 {{- range until 20 }}
@@ -63,7 +71,8 @@ kind: ValidatingWebhookConfiguration
 metadata:
   name: {{ .Release.Name }}
 webhooks:
-- name: checks.example.test
+{{- range list "checks" "others" }}
+- name: {{ . }}.example.test
   admissionReviewVersions: [v1]
   sideEffects: None
   failurePolicy: Ignore
@@ -71,6 +80,7 @@ webhooks:
     url: https://127.0.0.1:1/check
     caBundle: Cg==
   rules: [{apiGroups: [none.test], apiVersions: [v1], operations: [CREATE], resources: [nones]}]
+{{- end }}
 """
 OTHER_BUNDLE = (
     "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJmekNDQVNXZ0F3SUJBZ0lVSDZTd0FtTT0KLS0tLS1FTkQg"
@@ -226,6 +236,30 @@ def test_what_others_add_is_theirs(ground: Ground) -> None:
     assert ground.value("cm", "shared", "{.data.extra} {.metadata.labels.a}") == "mine b"
 
 
+def test_a_replaced_port_is_put_back(ground: Ground) -> None:
+    ground.deploy("rewired")
+    shown = "{.spec.ports[*].port}"
+    ground.edit("service", "rewired", {"spec": {"ports": [{"port": 81}]}})
+    eventually(lambda: ground.value("service", "rewired", shown) == "80")
+    said = eventually(lambda: ground.events("rewired", "CorrectedDrift"))
+    assert "put back: /spec/ports/0/port of Service rewired was changed by kubectl-edit" in said
+    ground.hub.kubectl(
+        *("patch", "release", "rewired", "--type=merge", "-p"), '{"spec":{"drift":{"mode":"Warn"}}}'
+    )
+    ground.settled("rewired")
+    ground.edit("service", "rewired", {"spec": {"ports": [{"port": 82}]}})
+    ground.stage.wait("rewired", "Drifted")
+    assert [one["paths"] for one in ground.drift("rewired")] == [["/spec/ports/0/port"]]
+    # An upgrade takes it back where a repair would, in one go with the new mode.
+    ground.hub.kubectl(
+        *("patch", "release", "rewired", "--type=merge", "-p"),
+        '{"spec":{"forProvider":{"values":{"any":"thing"}},"drift":{"mode":"Correct"}}}',
+    )
+    eventually(lambda: ground.stage.get("rewired")["status"]["atProvider"]["revision"] == 2)
+    eventually(lambda: ground.value("service", "rewired", shown) == "80")
+    ground.stage.wait("rewired", "Synced")
+
+
 def test_warn_tells_and_touches_nothing(ground: Ground) -> None:
     ground.deploy("watched", {"mode": "Warn"})
     ground.edit("deployment", "watched", {"spec": {"replicas": 2}})
@@ -309,12 +343,29 @@ def test_an_injected_certificate_is_no_drift(ground: Ground) -> None:
         *("patch", *place, "--type=json", "-p", json.dumps(patch)),
         "--field-manager=cainjector",
     )
-    patch = [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"}]
-    ground.hub.kubectl("patch", *place, "--type=json", "-p", json.dumps(patch))
-    shown = "{.webhooks[0].failurePolicy} {.webhooks[0].clientConfig.caBundle}"
-    eventually(lambda: ground.value(*place, shown) == f"Ignore {OTHER_BUNDLE}")
+    shown = "{.webhooks[*].failurePolicy} {.webhooks[*].clientConfig.caBundle}"
+    right = f"Ignore Ignore {OTHER_BUNDLE} Cg=="
+
+    def edit() -> None:
+        patch = [
+            {"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"},
+            {"op": "remove", "path": "/webhooks/1"},
+        ]
+        ground.hub.kubectl("patch", *place, "--type=json", "-p", json.dumps(patch))
+
+    edit()
+    eventually(lambda: ground.value(*place, shown) == right)
     ground.settled(name)
     assert ground.drift(name) == []
+    # Nor does an upgrade take it that meets the same edit.
+    controller = stage.controller
+    controller.stop()
+    edit()
+    values = {"spec": {"forProvider": {"values": {"any": "thing"}}}}
+    ground.hub.kubectl("patch", "release", name, "--type=merge", "-p", json.dumps(values))
+    controller.start()
+    eventually(lambda: ground.value(*place, shown) == right)
+    stage.wait(name, "Ready")
 
 
 def test_a_fight_is_stopped_and_named_once(ground: Ground) -> None:

@@ -108,14 +108,14 @@ func decode(t *testing.T, text string) *unstructured.Unstructured {
 
 func TestPaths(t *testing.T) {
 	live := decode(t, `{"apiVersion":"v1","status":{"a":1},"metadata":{"uid":"1","labels":{"x/y":"1","same":"s"}},
-		"spec":{"list":[{"name":"a","v":1},{"name":"b","v":2}],"short":[1],"gone":true,"same":{"deep":[1,2]}}}`)
+		"spec":{"list":[{"name":"a","v":1},{"name":"b","v":2}],"short":[1],"c":[{"name":"a","v":1},{"name":"b","v":1},{"name":"x"}],"gone":true,"same":{"deep":[1,2]}}}`)
 	applied := decode(t, `{"apiVersion":"v2","status":{"a":2},"metadata":{"uid":"2","labels":{"x/y":"2","same":"s"}},
-		"spec":{"list":[{"name":"a","v":1},{"name":"b","v":3}],"short":[1,2],"new":{"k":1},"same":{"deep":[1,2]}}}`)
+		"spec":{"list":[{"name":"a","v":1},{"name":"b","v":3}],"short":[1,2],"c":[{"name":"b","v":2},{"name":"a","v":1}],"new":{"k":1},"same":{"deep":[1,2]}}}`)
 	var got []string
 	for _, path := range Paths(live.Object, applied.Object) {
 		got = append(got, path.Pointer())
 	}
-	want := []string{"/metadata/labels/x~1y", "/spec/gone", "/spec/list/1/v", "/spec/new", "/spec/short"}
+	want := []string{"/metadata/labels/x~1y", "/spec/c", "/spec/c/1/v", "/spec/gone", "/spec/list/1/v", "/spec/new", "/spec/short"}
 	if !slices.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
@@ -132,20 +132,21 @@ func TestOwner(t *testing.T) {
 		by("late", "Update", "", later, `{"f:spec":{"f:list":{"k:{\"name\":\"b\"}":{"f:v":{}}},"f:ports":{"k:{\"port\":80}":{".":{}}}}}`),
 		by("atomic", "Update", "", noon, `{"f:spec":{"f:args":{}},"f:metadata":{"f:finalizers":{"v:\"keep\"":{}}}}`),
 	))+`,"finalizers":["keep"]},"spec":{"replicas":2,"list":[{"name":"a","v":1},{"name":"b","v":2}],"ports":[{"port":80}],"args":["x"]}}`)
+	owner := Owners(live)
 	for want, path := range map[string]Path{
 		"hpa": {"spec", "replicas"}, "late": {"spec", "list", 1, "v"}, "": {"spec", "list", 0, "v"}, "atomic": {"spec", "args", 0},
 	} {
-		if got := Owner(live, path); got != want {
+		if got := owner(path); got != want {
 			t.Errorf("%v is %q's, want %q", path, got, want)
 		}
 	}
-	if got := Owner(live, Path{"spec", "ports", 0, "port"}); got != "late" {
+	if got := owner(Path{"spec", "ports", 0, "port"}); got != "late" {
 		t.Errorf("a port is %q's", got)
 	}
-	if got := Owner(live, Path{"metadata", "finalizers", 0}); got != "atomic" {
+	if got := owner(Path{"metadata", "finalizers", 0}); got != "atomic" {
 		t.Errorf("a finalizer is %q's", got)
 	}
-	if got := Owner(live, Path{"spec", "removed"}); got != "" {
+	if got := owner(Path{"spec", "removed"}); got != "" {
 		t.Errorf("what is not there is %q's", got)
 	}
 }
@@ -171,5 +172,126 @@ func TestWithout(t *testing.T) {
 		if Without(decode(t, stored).Object, live.Object, pointer) {
 			t.Errorf("%s was left", pointer)
 		}
+	}
+}
+
+func TestPathsAreNotBounded(t *testing.T) {
+	live, applied := map[string]any{}, map[string]any{}
+	for i := range 300 {
+		live[fmt.Sprint("a", i)], applied[fmt.Sprint("a", i)] = "x", "y"
+	}
+	if got := Paths(map[string]any{"data": live}, map[string]any{"data": applied}); len(got) != 300 {
+		t.Errorf("%d differences", len(got))
+	}
+}
+
+// leaveThese leaves what is at one of some pointers.
+func leaveThese(pointers ...string) func(string) (bool, error) {
+	return func(pointer string) (bool, error) { return slices.Contains(pointers, pointer), nil }
+}
+
+func TestLeave(t *testing.T) {
+	live := decode(t, `{"metadata":{"managedFields":`+string(managed(
+		by("helm", "Apply", "", noon, `{"f:spec":{"f:replicas":{},"f:c":{"k:{\"name\":\"main\"}":{".":{},"f:name":{},"f:image":{}}}}}`),
+		by("them", "Update", "", later, `{"f:spec":{"f:replicas":{},"f:same":{},"f:args":{},
+			"f:c":{"k:{\"name\":\"injected\"}":{".":{},"f:name":{},"f:image":{}},"k:{\"name\":\"main\"}":{"f:image":{}}},
+			"f:ports":{"k:{\"port\":53,\"protocol\":\"TCP\"}":{"f:name":{}},"k:{\"port\":53,\"protocol\":\"UDP\"}":{"f:name":{}}},
+			"f:node":{".":{},"f:extra":{}}}}`),
+	))+`},"spec":{"replicas":2,"same":1,"args":["x"],"node":{"extra":1},
+		"c":[{"name":"injected","image":"z"},{"name":"main","image":"theirs"}],
+		"ports":[{"port":53,"protocol":"TCP","name":"a"},{"port":53,"protocol":"UDP","name":"b"}]}}`)
+	stored := `{"kind":"X","spec":{"replicas":1,"same":1,"args":["y"],"node":{"own":1},"c":[{"image":"ours","name":"main"}],` +
+		`"ports":[{"name":"u","port":53,"protocol":"UDP"},{"name":"t","port":53}]}}`
+	for _, row := range []struct{ pointer, gone, instead string }{
+		{"/spec/replicas", `"replicas":1,`, ``},
+		{"/spec/c/1/image", `"image":"ours",`, ``}, // though the lists are not equally long
+		{"/spec/c/0/image", ``, ``},                // not ours at all
+		{"/spec/args", `"args":["y"],`, ``},
+		{"/spec/ports/0/name", `"name":"t",`, ``}, // TCP, the default
+		{"/spec/ports/1/name", `"name":"u",`, ``},
+		{"/spec/same", ``, ``},
+		{"/spec/node", ``, ``},
+		{"/spec/node/own", ``, ``},
+	} {
+		object := decode(t, stored)
+		stuck, err := Leave(object, live, leaveThese(row.pointer))
+		if stuck != nil || err != nil {
+			t.Errorf("%s: %v %v", row.pointer, stuck, err)
+		}
+		want := canonical([]byte(strings.Replace(stored, row.gone, row.instead, 1)))
+		if got, _ := json.Marshal(object.Object); string(got) != want {
+			t.Errorf("%s leaves %s", row.pointer, got)
+		}
+	}
+	stuck, err := Leave(decode(t, stored), live, leaveThese("/spec/args/0"))
+	if err != nil || stuck == nil || *stuck != (Stuck{"/spec/args/0", "them"}) {
+		t.Errorf("part of what is applied as a whole: %v %v", stuck, err)
+	}
+	if _, err := Leave(decode(t, stored), live, func(string) (bool, error) { return false, fmt.Errorf("unknown") }); err == nil {
+		t.Error("who cannot know does not go on")
+	}
+}
+
+func TestScaled(t *testing.T) {
+	replicas := `{"f:spec":{"f:replicas":{}}}`
+	for _, row := range []struct {
+		scaled  bool
+		entries []string
+	}{
+		{true, []string{by("helm", "Apply", "", later, replicas), by("hpa", "Update", "scale", noon, replicas)}},
+		{false, []string{by("hpa", "Update", "scale", noon, replicas), by("kubectl", "Update", "", later, replicas)}},
+		{false, []string{by("helm", "Apply", "", later, replicas)}},
+		{false, []string{by("hpa", "Update", "scale", noon, `{"f:status":{}}`)}},
+	} {
+		live := decode(t, `{"spec":{"replicas":2},"metadata":{"managedFields":`+string(managed(row.entries...))+`}}`)
+		if Scaled(live) != row.scaled {
+			t.Errorf("%v", row)
+		}
+	}
+}
+
+func TestSwaps(t *testing.T) {
+	theirs := `{"f:spec":{"f:ports":{"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{},"f:port":{}},"k:{\"port\":90,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}`
+	ports := `"ports":[{"port":90,"protocol":"TCP","name":"extra"},{"port":81,"protocol":"TCP","name":"web"}]`
+	at := func(entries ...string) *unstructured.Unstructured {
+		return decode(t, `{"metadata":{"managedFields":`+string(managed(entries...))+`},"spec":{`+ports+`}}`)
+	}
+	helm := by("helm", "Apply", "", noon, `{"f:spec":{"f:type":{}}}`)
+	object := decode(t, `{"spec":{"ports":[{"port":80,"name":"web"}],"type":"x"}}`)
+	live := at(helm, by("them", "Update", "", noon, theirs))
+	found := Swaps(object, live)
+	if len(found) != 1 || found[0].Path.Pointer() != "/spec/ports/1/port" || found[0].Manager != "them" {
+		t.Fatalf("%v: the one that is most like it was put in its place", found)
+	}
+	entries := Claim(live, found)
+	if len(entries) != 2 || string(entries[0].FieldsV1.GetRawBytes()) != `{"f:spec":{"f:ports":{"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}},"f:type":{}}}` ||
+		string(entries[1].FieldsV1.GetRawBytes()) != `{"f:spec":{"f:ports":{"k:{\"port\":90,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}` {
+		t.Errorf("%s", entries)
+	}
+	if got, _ := json.Marshal(Restored(live, found).Object["spec"]); string(got) != `{"ports":[{"name":"extra","port":90,"protocol":"TCP"},{"name":"web","port":80}]}` {
+		t.Errorf("with ours in its place: %s", got)
+	}
+	found[0].Drop()
+	if got, _ := json.Marshal(object.Object); string(got) != `{"spec":{"type":"x"}}` {
+		t.Errorf("an empty list would be a claim: %s", got)
+	}
+	object = decode(t, `{"spec":{"ports":[{"port":80,"name":"web"}]}}`)
+	for name, live := range map[string]*unstructured.Unstructured{
+		"who applies it wants it":   at(helm, by("them", "Apply", "", noon, theirs)),
+		"somebody applies it too":   at(helm, by("them", "Update", "", noon, theirs), by("gitops", "Apply", "", noon, theirs)),
+		"a controller's":            at(helm, by("them", "Update", "status", noon, theirs)),
+		"not known by any key":      at(helm, by("them", "Update", "", noon, `{"f:spec":{"f:ports":{}}}`)),
+		"what is gone of the chart": at(helm),
+	} {
+		if found := Swaps(object, live); found != nil {
+			t.Errorf("%s: %v", name, found)
+		}
+	}
+	same := decode(t, `{"spec":{"ports":[{"port":81}]}}`)
+	if found := Swaps(same, at(helm, by("them", "Update", "", noon, theirs))); found != nil {
+		t.Errorf("nothing of ours is gone: %v", found)
+	}
+	if Claim(at(by("them", "Update", "", noon, theirs)), Swaps(object, at(by("them", "Update", "", noon, theirs)))) != nil {
+		t.Error("nothing was applied by the release")
 	}
 }

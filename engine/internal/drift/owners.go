@@ -3,32 +3,23 @@ package drift
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Owner names the field manager, other than Helm, that has the value at a path of a live object; the one that
-// wrote last if there are several. It is empty where the field was removed, or nobody else claims it.
-func Owner(live *unstructured.Unstructured, path Path) string {
-	owner, latest := "", int64(-1)
-	for _, one := range live.GetManagedFields() {
-		if one.Manager == Manager || one.FieldsV1 == nil {
-			continue
+// Owners gives what names the field manager, other than Helm, that has the value at a path of a live object; the
+// one that wrote last if there are several. It is empty where the field was removed, or nobody else claims it.
+func Owners(live *unstructured.Unstructured) func(Path) string {
+	others := others(live)
+	return func(path Path) string {
+		found := latest(slices.DeleteFunc(slices.Clone(others), func(one holder) bool { return !owns(one.fields, live.Object, path) }))
+		if found == nil {
+			return ""
 		}
-		var fields map[string]any
-		if json.Unmarshal(one.FieldsV1.GetRawBytes(), &fields) != nil || !owns(fields, live.Object, path) {
-			continue
-		}
-		at := int64(0)
-		if one.Time != nil {
-			at = one.Time.Unix()
-		}
-		if at > latest {
-			owner, latest = one.Manager, at
-		}
+		return found.manager
 	}
-	return owner
 }
 
 // owns follows a path through a set of fields; a set that ends before the path does owns all below.

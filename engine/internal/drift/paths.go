@@ -7,9 +7,6 @@ import (
 	"strings"
 )
 
-// MostPaths bounds how many differences of one object are told.
-const MostPaths = 50
-
 // Path leads to one place in an object: keys, and indexes in lists.
 type Path []any
 
@@ -19,7 +16,8 @@ var unset = map[string]bool{
 	"selfLink": true, "deletionTimestamp": true, "deletionGracePeriodSeconds": true,
 }
 
-// Paths are the places in which a live object differs from the one that applying again would make of it.
+// Paths are the places in which a live object differs from the one that applying again would make of it. They are
+// not bounded: what is put back and what is left is decided by them.
 func Paths(live, applied map[string]any) []Path {
 	var out []Path
 	for _, key := range keysOf(live, applied) {
@@ -41,7 +39,7 @@ func Paths(live, applied map[string]any) []Path {
 }
 
 func differ(out []Path, at Path, live, applied any) []Path {
-	if len(out) >= MostPaths || reflect.DeepEqual(live, applied) {
+	if reflect.DeepEqual(live, applied) {
 		return out
 	}
 	switch was := live.(type) {
@@ -53,14 +51,30 @@ func differ(out []Path, at Path, live, applied any) []Path {
 			return out
 		}
 	case []any:
-		if is, ok := applied.([]any); ok && len(is) == len(was) {
-			for index := range was {
-				out = differ(out, append(slices.Clone(at), index), was[index], is[index])
-			}
-			return out
+		if is, ok := applied.([]any); ok {
+			return differLists(out, at, was, is)
 		}
 	}
 	return append(out, at)
+}
+
+// differLists tells of elements that came or went by the list itself, and of those in both one by one.
+func differLists(out []Path, at Path, live, applied []any) []Path {
+	if len(live) != len(applied) {
+		out = append(out, at)
+	}
+	for index, was := range live {
+		is, both := any(nil), len(live) == len(applied)
+		if both {
+			is = applied[index]
+		} else {
+			is, both = sameElement(applied, live, index)
+		}
+		if both {
+			out = differ(out, append(slices.Clone(at), index), was, is)
+		}
+	}
+	return out
 }
 
 func keysOf(one, other map[string]any) []string {

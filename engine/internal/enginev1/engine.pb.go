@@ -4988,10 +4988,10 @@ func (x *CompareReply) GetObjects() []*Comparison {
 type Comparison struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
-	Missing       bool                   `protobuf:"varint,2,opt,name=missing,proto3" json:"missing,omitempty"`        // it is not there
-	Expires       bool                   `protobuf:"varint,3,opt,name=expires,proto3" json:"expires,omitempty"`        // it is meant to go by itself: a Job with a time to live
-	Differences   []*Difference          `protobuf:"bytes,4,rep,name=differences,proto3" json:"differences,omitempty"` // at most 50
-	Fault         *Fault                 `protobuf:"bytes,5,opt,name=fault,proto3" json:"fault,omitempty"`             // why it could not be compared
+	Missing       bool                   `protobuf:"varint,2,opt,name=missing,proto3" json:"missing,omitempty"` // it is not there
+	Expires       bool                   `protobuf:"varint,3,opt,name=expires,proto3" json:"expires,omitempty"` // it is meant to go by itself: a Job with a time to live
+	Differences   []*Difference          `protobuf:"bytes,4,rep,name=differences,proto3" json:"differences,omitempty"`
+	Fault         *Fault                 `protobuf:"bytes,5,opt,name=fault,proto3" json:"fault,omitempty"` // why it could not be compared
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

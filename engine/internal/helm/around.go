@@ -2,12 +2,14 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/kube"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,58 +34,72 @@ func (k *kubeClient) updateAround(original, target kube.ResourceList, options ..
 		asked[i] = info.Object.DeepCopyObject() // Helm writes the answers into what it is given
 	}
 	result, err := k.Client.Update(original, target, options...)
-	conflicts := conflicting(target, err)
-	if len(conflicts) == 0 {
+	refused := k.refusedFor(target, err)
+	if len(refused) == 0 {
 		return result, err
 	}
 	for i, info := range target {
 		info.Object = asked[i]
 	}
-	for _, info := range conflicts {
-		if err := k.applyAround(info); err != nil {
-			return result, err
-		}
+	var remain []error
+	for _, info := range refused {
+		remain = append(remain, k.applyAround(info))
+	}
+	if err := errors.Join(remain...); err != nil {
+		return result, err
 	}
 	return k.Client.Update(original, target, options...)
 }
 
-// conflicting are the objects of which Helm says that others have fields.
-func conflicting(target kube.ResourceList, err error) kube.ResourceList {
+// refusedFor are the objects of which Helm says that others have fields, or that what others put into them does
+// not go with it.
+func (k *kubeClient) refusedFor(target kube.ResourceList, err error) kube.ResourceList {
 	if err == nil {
 		return nil
 	}
-	text := err.Error()
+	answers := branches(err)
 	return target.Filter(func(info *resource.Info) bool {
-		return strings.Contains(text, fmt.Sprintf("conflict occurred while applying object %s/%s %s:",
-			info.Namespace, info.Name, info.Mapping.GroupVersionKind))
+		name := fmt.Sprintf("object %s/%s %s:", info.Namespace, info.Name, info.Mapping.GroupVersionKind)
+		return slices.ContainsFunc(answers, func(answer error) bool {
+			return strings.Contains(answer.Error(), "conflict occurred while applying "+name) ||
+				apierrors.IsInvalid(answer) && strings.Contains(answer.Error(), "server-side apply failed for "+name)
+		})
 	})
 }
 
 // applyAround takes out of an object what is left to others, and applies the rest.
 func (k *kubeClient) applyAround(info *resource.Info) error {
+	if err := k.leaveOut(info); err != nil {
+		return err
+	}
+	once := *info
+	once.Object = info.Object.DeepCopyObject()
+	err := k.applyOne(&once, k.around.GetForceRest())
+	if apierrors.IsInvalid(err) {
+		return k.applySwapped(info, err)
+	}
+	return err
+}
+
+// leaveOut takes out of an object what is left to others.
+func (k *kubeClient) leaveOut(info *resource.Info) error {
 	live, err := k.run.live(info)
+	if apierrors.IsNotFound(err) {
+		return nil // nobody has anything of it
+	}
 	if err != nil {
 		return err
 	}
-	rehearsal := *info
-	rehearsal.Object = info.Object.DeepCopyObject()
-	if err := k.applyOne(&rehearsal, true, kube.ClientUpdateOptionDryRun(true)); err != nil {
+	object, ok := info.Object.(*unstructured.Unstructured)
+	if !ok {
+		return fmt.Errorf("unknown object %T", info.Object)
+	}
+	stuck, err := drift.Leave(object, live, func(pointer string) (bool, error) { return k.leaves(live, pointer) })
+	if err != nil || stuck == nil {
 		return err
 	}
-	object := info.Object.(*unstructured.Unstructured)
-	for _, place := range drift.Paths(live.Object, rehearsal.Object.(*unstructured.Unstructured).Object) {
-		pointer, owner := place.Pointer(), drift.Owner(live, place)
-		if owner == "" || owner == fieldManager || !k.leaves(object, pointer) {
-			continue
-		}
-		if !drift.Without(object.Object, live.Object, pointer) {
-			return fault.New(enginev1.Fault_CONFLICT, "%s of %s %s is %s's and to be left as it is, which the rest does not allow",
-				pointer, object.GetKind(), object.GetName(), owner)
-		}
-	}
-	once := *info
-	once.Object = object.DeepCopyObject()
-	return k.applyOne(&once, k.around.GetForceRest())
+	return fault.New(enginev1.Fault_CONFLICT, "%s of %s %s is %s's and to be left as it is, which the rest does not allow",
+		stuck.Pointer, object.GetKind(), object.GetName(), stuck.Manager)
 }
 
 func (k *kubeClient) applyOne(info *resource.Info, force bool, options ...kube.ClientUpdateOption) error {
@@ -94,17 +110,20 @@ func (k *kubeClient) applyOne(info *resource.Info, force bool, options ...kube.C
 	return err
 }
 
-// leaves tells whether a place in an object is left to others.
-func (k *kubeClient) leaves(object *unstructured.Unstructured, pointer string) bool {
-	kind := object.GroupVersionKind()
+// leaves tells whether a place in a live object is left to others.
+func (k *kubeClient) leaves(live *unstructured.Unstructured, pointer string) (bool, error) {
+	kind := live.GroupVersionKind()
 	for _, one := range k.around.GetLeave() {
 		if like(one.GetGroup(), kind.Group) && like(one.GetVersion(), kind.Version) && like(one.GetKind(), kind.Kind) &&
-			like(one.GetNamespace(), object.GetNamespace()) && like(one.GetName(), object.GetName()) &&
+			like(one.GetNamespace(), live.GetNamespace()) && like(one.GetName(), live.GetName()) &&
 			slices.ContainsFunc(one.GetPaths(), func(place string) bool { return isBelow(pointer, place) }) {
-			return true
+			return true, nil
 		}
 	}
-	return pointer == replicas && k.around.GetLeaveScaled() && k.scaled(object)
+	if pointer != replicas || !k.around.GetLeaveScaled() {
+		return false, nil
+	}
+	return k.scaled(live)
 }
 
 // like matches with the wildcards of file names; no pattern matches everything.
@@ -130,20 +149,27 @@ func isBelow(pointer, place string) bool {
 	return true
 }
 
-// scaled tells whether an autoscaler has the replicas of a workload, as far as may be known.
-func (k *kubeClient) scaled(object *unstructured.Unstructured) bool {
+// scaled tells whether an autoscaler has the replicas of a workload. Who may not see autoscalers goes by how the
+// replicas were written; any other doubt is an error, since replicas that are taken are taken at once.
+func (k *kubeClient) scaled(live *unstructured.Unstructured) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	found, err := k.run.cluster.Clientset().AutoscalingV2().HorizontalPodAutoscalers(object.GetNamespace()).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return false
+	found, err := k.run.cluster.Clientset().AutoscalingV2().HorizontalPodAutoscalers(live.GetNamespace()).List(ctx, metav1.ListOptions{})
+	switch {
+	case apierrors.IsNotFound(err): // a cluster without autoscalers
+		return false, nil
+	case apierrors.IsForbidden(err):
+		return drift.Scaled(live), nil
+	case err != nil:
+		return false, fmt.Errorf("looking for autoscalers of object %s/%s %s: %w",
+			live.GetNamespace(), live.GetName(), live.GroupVersionKind(), err)
 	}
 	for _, one := range found.Items {
-		if of := one.Spec.ScaleTargetRef; of.Kind == object.GetKind() && of.Name == object.GetName() {
-			return true
+		if of := one.Spec.ScaleTargetRef; of.Kind == live.GetKind() && of.Name == live.GetName() {
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // goAround is how an action on objects that are applied on the server's side meets others' fields.

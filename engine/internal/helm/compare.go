@@ -116,13 +116,19 @@ func (a *run) compare(info *resource.Info, stored *stored, out *enginev1.Compari
 		return nil, err
 	}
 	applied, err := a.apply(info, stored.serverSide)
+	var swapped []drift.Swap
+	if stored.serverSide && apierrors.IsInvalid(err) {
+		applied, swapped, err = a.compareSwapped(info, err)
+	}
 	if err != nil {
 		return nil, err
 	}
+	for _, one := range swapped {
+		out.Differences = append(out.Differences, &enginev1.Difference{Path: one.Path.Pointer(), Manager: one.Manager})
+	}
+	owner := drift.Owners(live)
 	for _, path := range drift.Paths(live.Object, applied.Object) {
-		out.Differences = append(out.Differences, &enginev1.Difference{
-			Path: path.Pointer(), Manager: drift.Owner(live, path),
-		})
+		out.Differences = append(out.Differences, &enginev1.Difference{Path: path.Pointer(), Manager: owner(path)})
 	}
 	trace := drift.OfObject(live)
 	// Equal by chance is not as applied: the next change of that field would not take it from Helm.

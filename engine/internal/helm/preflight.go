@@ -42,29 +42,48 @@ func (a *run) dryRun(info *resource.Info, serverSide bool) error {
 		return nil
 	}
 	a.mark(object)
-	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
-	defer cancel()
-	client := a.kube.objects(info)
-	everything := []string{metav1.DryRunAll}
 	if serverSide && info.Name != "" {
-		data, err := json.Marshal(object)
-		if err != nil {
-			return err
-		}
-		force := a.request.GetForceConflicts()
-		_, err = client.Patch(ctx, info.Name, types.ApplyPatchType, data, metav1.PatchOptions{
-			DryRun: everything, FieldManager: fieldManager, Force: &force, FieldValidation: metav1.FieldValidationStrict,
-		})
-		if apierrors.IsConflict(err) && a.kube.around != nil {
-			return nil // to be gone around, or told, when it is applied
+		err := a.rehearseApply(info, a.request.GetForceConflicts())
+		if a.kube.around != nil && (apierrors.IsConflict(err) || apierrors.IsInvalid(err)) {
+			return a.rehearseAround(info)
 		}
 		return err
 	}
-	_, err := client.Create(ctx, object, metav1.CreateOptions{
-		DryRun: everything, FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict,
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	_, err := a.kube.objects(info).Create(ctx, object, metav1.CreateOptions{
+		DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict,
 	})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
+	}
+	return err
+}
+
+func (a *run) rehearseApply(info *resource.Info, force bool) error {
+	data, err := json.Marshal(info.Object)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	_, err = a.kube.objects(info).Patch(ctx, info.Name, types.ApplyPatchType, data, metav1.PatchOptions{
+		DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager, Force: &force, FieldValidation: metav1.FieldValidationStrict,
+	})
+	return err
+}
+
+// rehearseAround tells of what would still be refused if the object were applied without what is left to others:
+// a conflict that lasts makes no revision each time it is tried again.
+func (a *run) rehearseAround(info *resource.Info) error {
+	rest := *info
+	rest.Object = info.Object.DeepCopyObject()
+	if err := a.kube.leaveOut(&rest); err != nil {
+		return err
+	}
+	err := a.rehearseApply(&rest, a.kube.around.GetForceRest())
+	if apierrors.IsInvalid(err) {
+		return a.rehearseSwapped(&rest, err)
 	}
 	return err
 }

@@ -70,6 +70,9 @@ func (a *run) repair(info *resource.Info, leave []string, serverSide bool) (*uns
 			return nil, err
 		}
 		object := info.Object.(*unstructured.Unstructured)
+		if live != nil && serverSide {
+			leave = leaveSwapped(object, live, leave)
+		}
 		for _, pointer := range leave {
 			if live != nil && !drift.Without(object.Object, live.Object, pointer) {
 				return nil, fault.New(enginev1.Fault_INVALID, "%s of %s %s cannot be left as it is while the rest is repaired",
@@ -77,5 +80,9 @@ func (a *run) repair(info *resource.Info, leave []string, serverSide bool) (*uns
 			}
 		}
 	}
-	return a.apply(info, serverSide)
+	applied, err := a.apply(info, serverSide)
+	if serverSide && apierrors.IsInvalid(err) {
+		return a.repairSwapped(info, err)
+	}
+	return applied, err
 }

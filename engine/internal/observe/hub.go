@@ -6,7 +6,11 @@
 package observe
 
 import (
+	"maps"
 	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
 )
@@ -15,6 +19,13 @@ import (
 type Hub struct {
 	mu        sync.Mutex
 	observers map[string]*shared
+	renewals  map[renewal]time.Time
+}
+
+// renewal is the opening of new eyes on a cluster, for the sake of a resource.
+type renewal struct {
+	cluster  string
+	resource schema.GroupVersionResource
 }
 
 type shared struct {
@@ -23,7 +34,9 @@ type shared struct {
 }
 
 // NewHub makes a hub without observers.
-func NewHub() *Hub { return &Hub{observers: map[string]*shared{}} }
+func NewHub() *Hub {
+	return &Hub{observers: map[string]*shared{}, renewals: map[renewal]time.Time{}}
+}
 
 // Subscribe follows a cluster, which is observed from the first subscription to the last.
 func (h *Hub) Subscribe(at *cluster.Cluster) *Subscription {
@@ -32,7 +45,8 @@ func (h *Hub) Subscribe(at *cluster.Cluster) *Subscription {
 	s := h.observers[at.ID]
 	if s == nil {
 		s = &shared{observer: newObserver(at)}
-		s.observer.renew = func() { h.renew(at.ID, s) }
+		s.observer.renew = func(resource schema.GroupVersionResource) { h.renew(renewal{at.ID, resource}, s) }
+		s.observer.mayRenew = func(resource schema.GroupVersionResource) bool { return h.mayRenew(renewal{at.ID, resource}) }
 		h.observers[at.ID] = s
 		s.observer.start()
 	}
@@ -43,13 +57,23 @@ func (h *Hub) Subscribe(at *cluster.Cluster) *Subscription {
 }
 
 // renew lets go of an observer whose streams are to begin anew.
-func (h *Hub) renew(id string, s *shared) {
+func (h *Hub) renew(why renewal, s *shared) {
 	h.mu.Lock()
-	if h.observers[id] == s {
-		delete(h.observers, id)
+	maps.DeleteFunc(h.renewals, func(_ renewal, at time.Time) bool { return time.Since(at) >= renewRest })
+	h.renewals[why] = time.Now()
+	if h.observers[why.cluster] == s {
+		delete(h.observers, why.cluster)
 	}
 	h.mu.Unlock()
 	s.observer.model.finish()
+}
+
+// mayRenew tells whether new eyes were not opened for the same reason a short while ago.
+func (h *Hub) mayRenew(why renewal) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at, before := h.renewals[why]
+	return !before || time.Since(at) >= renewRest
 }
 
 func (h *Hub) leave(id string, s *shared, subscription *Subscription) {

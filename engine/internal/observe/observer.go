@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/drift"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/inventory"
@@ -41,8 +43,10 @@ type observer struct {
 	scalersNarrow bool
 
 	askedWider time.Time
-	// renew closes these eyes for good: who subscribes from now on gets new ones.
-	renew func()
+	// renew closes these eyes for good: who subscribes from now on gets new ones, which may see that resource.
+	renew func(schema.GroupVersionResource)
+	// mayRenew is false where that was done already, and did not help.
+	mayRenew func(schema.GroupVersionResource) bool
 }
 
 var _ hands = (*observer)(nil)

@@ -13,6 +13,9 @@ const (
 	// widenRest is how long a refusal holds: no more than one question in that time, however many actions there are.
 	widenRest    = 10 * time.Second
 	widenTimeout = 10 * time.Second
+	// renewRest is how long eyes that were opened for a resource, and found it closed, are believed: a proxy may
+	// refuse what the API server says is allowed.
+	renewRest = 30 * time.Minute
 )
 
 var scalersResource = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
@@ -29,16 +32,18 @@ func (o *observer) widen() {
 	}
 	o.askedWider = time.Now()
 	scalers := o.scalersNarrow
-	o.run(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, widenTimeout)
-		defer cancel()
-		for _, resource := range o.narrow(scalers) {
-			if o.allowed(ctx, resource, "watch") && o.allowed(ctx, resource, "list") {
-				o.renew()
-				return
-			}
+	o.run(func(ctx context.Context) { o.askWider(ctx, scalers) })
+}
+
+func (o *observer) askWider(ctx context.Context, scalers bool) {
+	ctx, cancel := context.WithTimeout(ctx, widenTimeout)
+	defer cancel()
+	for _, resource := range o.narrow(scalers) {
+		if o.mayRenew(resource) && o.allowed(ctx, resource, "watch") && o.allowed(ctx, resource, "list") {
+			o.renew(resource)
+			return
 		}
-	})
+	}
 }
 
 // narrow gives what is looked at by namespace only, records first.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
@@ -102,6 +103,21 @@ func TestEyesThatMaySeeMoreAreOpenedAnew(t *testing.T) {
 	defer another.Close()
 	if hub.observers[at.ID].observer == old {
 		t.Error("the closed eyes are still shared")
+	}
+	// What is said to be allowed, and is refused all the same, does not close them again and again.
+	asked := len(api.questions())
+	newer := hub.observers[at.ID].observer
+	until(t, "records are still refused", func() bool { records, _ := newer.model.refused(); return records })
+	newer.askWider(ctx, false)
+	if len(api.questions()) != asked || hub.observers[at.ID].observer != newer {
+		t.Error("the new eyes were closed for what closed the old ones")
+	}
+	secrets := renewal{at.ID, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
+	hub.mu.Lock()
+	hub.renewals[secrets] = time.Now().Add(-renewRest)
+	hub.mu.Unlock()
+	if !hub.mayRenew(secrets) || !hub.mayRenew(renewal{at.ID, scalersResource}) {
+		t.Error("it is for good, or for everything")
 	}
 }
 
