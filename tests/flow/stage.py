@@ -172,6 +172,27 @@ class Stage:
         self.hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
         self.applied.append(name)
 
+    def release_from(
+        self,
+        name: str,
+        namespace: str,
+        chart: dict[str, Any],
+        *,
+        upgrade: dict[str, Any] | None = None,
+        **parameters: Any,
+    ) -> None:
+        """Apply a Release of a chart that is named in a way of its own, and nothing that it does not need."""
+        wanted = {"chart": chart, "namespace": namespace, **parameters}
+        manifest = {
+            "apiVersion": "helm.crossplane.io/v1beta1",
+            "kind": "Release",
+            "metadata": {"name": name},
+            "spec": {"forProvider": wanted} | ({} if upgrade is None else {"upgrade": upgrade}),
+        }
+        self.hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+        if name not in self.applied:
+            self.applied.append(name)
+
     def manifest(
         self,
         name: str,

@@ -41,19 +41,6 @@ def registry(
         yield served
 
 
-def apply(stage: Stage, name: str, namespace: str, chart: dict[str, Any], **more: Any) -> None:
-    spec = {key: more.pop(key) for key in ("upgrade",) if key in more}
-    manifest = {
-        "apiVersion": "helm.crossplane.io/v1beta1",
-        "kind": "Release",
-        "metadata": {"name": name},
-        "spec": {"forProvider": {"chart": chart, "namespace": namespace, **more}, **spec},
-    }
-    stage.hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
-    if name not in stage.applied:
-        stage.applied.append(name)
-
-
 def put(
     stage: Stage, kind: str, name: str, namespace: str, data: dict[str, str], **more: str
 ) -> None:
@@ -80,15 +67,15 @@ def test_a_repository_that_wants_trust_and_a_password(
     stage: Stage, guarded: Registry, namespace: str
 ) -> None:
     chart = {"repository": guarded.charts, "name": "hello", "version": "1.0.0"}
-    apply(stage, "guarded", namespace, chart)
+    stage.release_from("guarded", namespace, chart)
     assert "certificate" in stage.refused("guarded", "ChartUnavailable")
     put(stage, "ConfigMap", "authority", namespace, {"ca.crt": guarded.certificate})
     trust = {"configMapKeyRef": {"name": "authority", "namespace": namespace}}
-    apply(stage, "guarded", namespace, chart, caBundle=trust)
+    stage.release_from("guarded", namespace, chart, caBundle=trust)
     eventually(lambda: "refused the credentials" in stage.refused("guarded", "ChartUnavailable"))
     put(stage, "Secret", "login", namespace, {"username": LOGIN[0]})
     chart |= {"pullSecretRef": {"name": "login", "namespace": namespace}}
-    apply(stage, "guarded", namespace, chart, caBundle=trust)
+    stage.release_from("guarded", namespace, chart, caBundle=trust)
     assert 'has no key "password"' in stage.refused("guarded", "NotFound")
     put(
         stage, "Secret", "login", namespace, dict(zip(("username", "password"), LOGIN, strict=True))
@@ -115,8 +102,8 @@ def test_a_registry_with_a_docker_config(
         type="kubernetes.io/dockerconfigjson",
     )
     put(stage, "Secret", "authority", namespace, {"ca.pem": guarded.certificate})
-    apply(
-        *(stage, "registered", namespace),
+    stage.release_from(
+        *("registered", namespace),
         {
             "url": f"oci://{guarded.address}/charts/hello:1.0.0",
             "pullSecretRef": {"name": "pull", "namespace": namespace},
@@ -145,21 +132,21 @@ def test_oci_by_tag_and_by_digest(
         "by-address": ({"name": f"{base}/hello", "version": "1.0.0"}, "1.0.0"),
     }
     for name, (chart, _) in sources.items():
-        apply(stage, name, namespace, chart, plainHTTP=True)
+        stage.release_from(name, namespace, chart, plainHTTP=True)
     for name, (_, version) in sources.items():
         assert version_of(stage.wait(name, "Ready")) == version, name
 
 
 def test_inline(stage: Stage, hub: Any, namespace: str) -> None:
     _, content = charts.pack(HELLO, version="1.0.0")
-    apply(stage, "inline", namespace, {"inline": base64.b64encode(content).decode()})
+    stage.release_from("inline", namespace, {"inline": base64.b64encode(content).decode()})
     release = stage.wait("inline", "Ready")
     assert version_of(release) == "1.0.0"
     _, content = charts.pack(HELLO, version="1.0.1")
     # As `base64` prints it, with line breaks.
-    apply(stage, "inline", namespace, {"inline": base64.encodebytes(content).decode()})
+    stage.release_from("inline", namespace, {"inline": base64.encodebytes(content).decode()})
     eventually(lambda: version_of(stage.get("inline")) == "1.0.1")
-    apply(stage, "inline", namespace, {"inline": "bm90IGEgY2hhcnQ="})
+    stage.release_from("inline", namespace, {"inline": "bm90IGEgY2hhcnQ="})
     assert "not a gzip archive" in stage.refused("inline", "ChartInvalid")
     large = {
         "apiVersion": "helm.crossplane.io/v1beta1",
@@ -184,7 +171,7 @@ def test_the_guide_can_be_applied(stage: Stage, hub: Any) -> None:
 
 
 def test_a_chart_on_disk_is_not_a_source(stage: Stage, namespace: str) -> None:
-    apply(stage, "disk", namespace, {"url": f"file://{HELLO}"})
+    stage.release_from("disk", namespace, {"url": f"file://{HELLO}"})
     assert "is not a source" in stage.refused("disk", "ChartInvalid")
 
 
@@ -203,7 +190,7 @@ def test_a_range_follows_by_itself(
     chart = {"repository": own.url, "name": "hello", "version": "~1.2"}
     follow = {"automatic": True, "interval": "10s"}
     for name in ("follows", "follows-too"):
-        apply(stage, name, namespace, chart, upgrade=follow)
+        stage.release_from(name, namespace, chart, upgrade=follow)
         assert version_of(stage.wait(name, "Ready")) == "1.2.0"
     assert stage.get("follows")["spec"]["forProvider"]["chart"]["version"] == "~1.2"
     own.add(HELLO, version="1.2.1")
@@ -228,11 +215,13 @@ def test_a_range_that_only_reports(
     stage: Stage, own: charts.Repository, namespace: str, helm4: Any
 ) -> None:
     chart = {"repository": own.url, "name": "hello", "version": "^1"}
-    apply(stage, "reports", namespace, chart, upgrade={"interval": "10s"})
+    stage.release_from("reports", namespace, chart, upgrade={"interval": "10s"})
     stage.wait("reports", "Ready")
     own.add(HELLO, version="1.4.0")
     eventually(lambda: stage.get("reports")["status"].get("availableVersion") == "1.4.0")
-    apply(stage, "reports", namespace, chart, upgrade={"interval": "10s"}, values={"message": "x"})
+    stage.release_from(
+        "reports", namespace, chart, upgrade={"interval": "10s"}, values={"message": "x"}
+    )
     eventually(lambda: len(history(helm4, stage.hub, namespace, "reports")) == 2)
     release = stage.wait("reports", "Synced")
     assert version_of(release) == "1.2.0"
@@ -240,7 +229,7 @@ def test_a_range_that_only_reports(
     assert stage.told("reports", "NewVersionAvailable") == [
         "chart version 1.4.0 is available in range ^1; deployed is 1.2.0"
     ]
-    apply(stage, "reports", namespace, chart, upgrade={"automatic": True})
+    stage.release_from("reports", namespace, chart, upgrade={"automatic": True})
     eventually(lambda: version_of(stage.get("reports")) == "1.4.0")
 
 
@@ -252,11 +241,11 @@ def test_a_range_adopts_what_it_allows(
     own.add(HELLO, version="1.2.1")
     chart = {"repository": own.url, "name": "hello", "version": "~1.2"}
     values = {"message": "by hand"}
-    apply(stage, "adopted", namespace, chart, values=values)
+    stage.release_from("adopted", namespace, chart, values=values)
     stage.wait("adopted", "Ready")
     eventually(lambda: stage.get("adopted")["status"].get("availableVersion") == "1.2.1")
     assert len(history(helm4, stage.hub, namespace, "adopted")) == 1
-    apply(stage, "adopted", namespace, chart, values=values, upgrade={"automatic": True})
+    stage.release_from("adopted", namespace, chart, values=values, upgrade={"automatic": True})
     eventually(lambda: len(history(helm4, stage.hub, namespace, "adopted")) == 2)
     release = stage.wait("adopted", "Ready")
     reason = "chart 1.2.0 → 1.2.1: newer version in range ~1.2"
@@ -267,7 +256,7 @@ def test_a_version_that_is_published_again(
     stage: Stage, own: charts.Repository, namespace: str, helm4: Any
 ) -> None:
     chart = {"repository": own.url, "name": "hello", "version": "1.2.0"}
-    apply(stage, "again", namespace, chart, upgrade={"interval": "10s"})
+    stage.release_from("again", namespace, chart, upgrade={"interval": "10s"})
     before = stage.wait("again", "Ready")["status"]["chart"]["digest"]
     own.add(HELLO, version="1.2.0", description="something else")
     entry = yaml.safe_load((own.directory / "index.yaml").read_text())["entries"]["hello"]
@@ -279,10 +268,10 @@ def test_a_version_that_is_published_again(
     (said,) = stage.told("again", "ChartRepublished")
     assert after in said
     # Not even with another change: what was deployed stays, until its digest is named.
-    apply(stage, "again", namespace, chart, values={"message": "edited"})
+    stage.release_from("again", namespace, chart, values={"message": "edited"})
     eventually(lambda: len(history(helm4, stage.hub, namespace, "again")) == 2)
     assert stage.wait("again", "Ready")["status"]["chart"]["digest"] == before
-    apply(stage, "again", namespace, chart | {"digest": after}, values={"message": "edited"})
+    stage.release_from("again", namespace, chart | {"digest": after}, values={"message": "edited"})
     eventually(lambda: stage.get("again")["status"]["chart"]["digest"] == after)
     assert conditions(stage.wait("again", "Ready"))["Synced"]["status"] == "True"
 
@@ -293,7 +282,9 @@ def test_a_repository_that_is_down_disturbs_nobody(
     with charts.serve(tmp_path / "gone") as served:
         served.add(HELLO, version="1.2.0")
         chart = {"repository": served.url, "name": "hello", "version": "~1.2"}
-        apply(stage, "orphaned", namespace, chart, upgrade={"automatic": True, "interval": "10s"})
+        stage.release_from(
+            "orphaned", namespace, chart, upgrade={"automatic": True, "interval": "10s"}
+        )
         stage.wait("orphaned", "Ready")
     stage.hub.kubectl("annotate", "release", "orphaned", "crossplane.io/reconcile-requested-at=now")
     eventually(lambda: stage.get("orphaned")["status"].get("lastHandledReconcileAt") == "now")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from aftermath import Record
 from stage import INJECTED, ControllerProcess, Stage, await_crds, eventually, history
+from templates import hook
 
 from pilothouse.dev.charts import Repository
 
@@ -73,25 +74,8 @@ def test_random_kills_during_fifty_installs(own_stage: Stage, helm4) -> None:
     assert found == dict.fromkeys(names, ("1", "deployed"))
 
 
-HOOK = """\
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: {{ .Release.Name }}-{{ .Release.Revision }}
-  annotations: {"helm.sh/hook": "pre-install,pre-upgrade"}
-spec:
-  backoffLimit: 0
-  template:
-    metadata:
-      annotations: {dev.pilothouse.dev/pod: {{ .Values.pod }}}
-    spec:
-      restartPolicy: Never
-      containers: [{name: main, image: registry.example/none}]
-"""
-
-
 def test_a_stop_in_the_middle_of_an_install_leaves_nothing_stuck(own_stage: Stage, helm4) -> None:
-    own_stage.chart("halfway", {"hook.yaml": HOOK})
+    own_stage.chart("halfway", {"hook.yaml": hook()})
     own_stage.release("cut-short", "halfway", "halves", {"pod": "pending"}, waitTimeout="10m")
     jobs = ("get", "jobs", "-n", "halves", "-o", "name")
     eventually(lambda: "cut-short" in own_stage.hub.kubectl(*jobs, check=False), what="the hook")

@@ -4,22 +4,8 @@ import base64
 import json
 
 from stage import Stage, conditions, eventually, history
+from templates import hook
 
-HOOKED = """\
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: {{ .Release.Name }}-{{ .Release.Revision }}
-  annotations: {"helm.sh/hook": "pre-install,pre-upgrade"}
-spec:
-  backoffLimit: 0
-  template:
-    metadata:
-      annotations: {dev.pilothouse.dev/pod: {{ .Values.hook }}}
-    spec:
-      restartPolicy: Never
-      containers: [{name: main, image: registry.example/none}]
-"""
 MESSAGE = """\
 apiVersion: v1
 kind: ConfigMap
@@ -127,7 +113,7 @@ def test_the_latest_version_is_written_down_once(stage: Stage, hub, helm4, names
 def test_a_failed_upgrade_is_rolled_back_until_the_limit(
     stage: Stage, hub, helm4, namespace
 ) -> None:
-    stage.chart("fragile", {"hook.yaml": HOOKED, "cm.yaml": MESSAGE})
+    stage.chart("fragile", {"hook.yaml": hook(pod="{{ .Values.hook }}"), "cm.yaml": MESSAGE})
     stage.release("undo", "fragile", namespace, {"hook": "succeeded", "message": "good"})
     stage.wait("undo", "Ready")
     patch(hub, "undo", {"rollbackLimit": 1})

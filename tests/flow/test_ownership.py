@@ -5,6 +5,7 @@ from typing import Any
 
 import yaml
 from stage import Stage, conditions, history
+from templates import hook
 
 CONFIG_MAP = """\
 apiVersion: v1
@@ -157,7 +158,9 @@ def test_crds_are_left_out_when_asked(stage: Stage, hub, namespace) -> None:
 
 def test_no_more_revisions_are_kept_than_asked(stage: Stage, hub, helm4, namespace) -> None:
     """By upgrades, by the adoption of a long history, and by rollbacks."""
-    stage.chart("brief", {"cm.yaml": CONFIG_MAP, "hook.yaml": HOOK})
+    stage.chart(
+        "brief", {"cm.yaml": CONFIG_MAP, "hook.yaml": hook("pre-upgrade", "{{ .Values.hook }}")}
+    )
     source = ("brief", "--repo", stage.repository.url, "-n", namespace)
     good = "name=brief,message=1,hook=succeeded"
     helm4(hub, "install", "short", *source, "--set", good)
@@ -174,20 +177,3 @@ def test_no_more_revisions_are_kept_than_asked(stage: Stage, hub, helm4, namespa
     kept = [(one["revision"], one["status"]) for one in history(helm4, hub, namespace, "short")]
     # Helm never prunes what is deployed, so the failed one in between had to go.
     assert kept == [(5, "superseded"), (7, "deployed")]
-
-
-HOOK = """\
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: {{ .Release.Name }}-{{ .Release.Revision }}
-  annotations: {"helm.sh/hook": "pre-upgrade"}
-spec:
-  backoffLimit: 0
-  template:
-    metadata:
-      annotations: {dev.pilothouse.dev/pod: {{ .Values.hook }}}
-    spec:
-      restartPolicy: Never
-      containers: [{name: main, image: registry.example/none}]
-"""

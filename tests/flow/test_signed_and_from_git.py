@@ -98,19 +98,6 @@ def put(stage: Stage, name: str, namespace: str, data: dict[str, bytes]) -> dict
     return where
 
 
-def apply(stage: Stage, name: str, namespace: str, chart: dict[str, Any], **more: Any) -> None:
-    spec = {key: more.pop(key) for key in ("upgrade",) if key in more}
-    manifest = {
-        "apiVersion": "helm.crossplane.io/v1beta1",
-        "kind": "Release",
-        "metadata": {"name": name},
-        "spec": {"forProvider": {"chart": chart, "namespace": namespace, **more}, **spec},
-    }
-    stage.hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
-    if name not in stage.applied:
-        stage.applied.append(name)
-
-
 def trusted(stage: Stage, namespace: str, server: Registry) -> dict[str, Any]:
     authority = put(stage, "authority", namespace, {"ca.crt": server.certificate.encode()})
     return {"caBundle": {"secretKeyRef": authority}}
@@ -131,10 +118,10 @@ def test_a_branch_follows_when_it_may(
     trust = trusted(stage, namespace, server)
     url = f"{server.git}/{repository.name}"
     git = {"url": url, "ref": {"branch": "main"}, "path": "charts/hello"}
-    apply(stage, "branch", namespace, {"git": git}, **trust)
+    stage.release_from("branch", namespace, {"git": git}, **trust)
     assert "wants credentials" in stage.refused("branch", "ChartUnavailable")
     git |= {"secretRef": {"name": "git", "namespace": namespace}}
-    apply(stage, "branch", namespace, {"git": git}, upgrade={"interval": "10s"}, **trust)
+    stage.release_from("branch", namespace, {"git": git}, upgrade={"interval": "10s"}, **trust)
     assert "spec.forProvider.chart.git.secretRef" in stage.refused("branch", "NotFound")
     put(stage, "git", namespace, {"username": LOGIN[0].encode(), "password": LOGIN[1].encode()})
     release = stage.wait("branch", "Ready")
@@ -153,14 +140,14 @@ def test_a_branch_follows_when_it_may(
     assert stage.wait("branch", "Ready")["status"]["chart"]["source"] == source
     assert len(history(helm4, stage.hub, namespace, "branch")) == 1
     # An edit of something else deploys the commit that stands.
-    apply(
-        *(stage, "branch", namespace, {"git": git}),
+    stage.release_from(
+        *("branch", namespace, {"git": git}),
         **{"upgrade": {"interval": "10s"}, "values": {"message": "x"}, **trust},
     )
     eventually(lambda: len(history(helm4, stage.hub, namespace, "branch")) == 2)
     assert stage.wait("branch", "Ready")["status"]["chart"]["source"] == source
     follow = {"upgrade": {"automatic": True}, "values": {"message": "x"}}
-    apply(stage, "branch", namespace, {"git": git}, **follow, **trust)
+    stage.release_from("branch", namespace, {"git": git}, **follow, **trust)
     eventually(lambda: stage.get("branch")["status"]["atProvider"]["version"] == "1.1.0")
     release = stage.wait("branch", "Ready")
     assert release["status"]["lastAttempt"]["reason"] == (
@@ -192,20 +179,20 @@ def test_tags_ranges_and_commits(
         "git-ssh": (ssh | {"secretRef": put(stage, "ssh", namespace, known)}, {}, "1.1.0"),
     }
     impostor = ssh | {"secretRef": put(stage, "impostor", namespace, strange)}
-    apply(stage, "git-impostor", namespace, {"git": impostor}, **trust)
+    stage.release_from("git-impostor", namespace, {"git": impostor}, **trust)
     for name, (where, ref, _) in wanted.items():
-        apply(stage, name, namespace, {"git": where | {"ref": ref}}, **trust)
+        stage.release_from(name, namespace, {"git": where | {"ref": ref}}, **trust)
     for name, (_, _, version) in wanted.items():
         assert stage.wait(name, "Ready")["status"]["atProvider"]["version"] == version, name
     said = stage.refused("git-impostor", "ChartInvalid")
     assert "is not the one in known_hosts: the server shows ssh-ed25519 SHA256:" in said
     shown = json.dumps([stage.get("git-ssh"), stage.get("git-impostor")])
     assert not any(line in shown for line in server.ssh_key.splitlines())
-    apply(stage, "git-tag", namespace, {"git": git | {"ref": {"tag": "v9"}}}, **trust)
+    stage.release_from("git-tag", namespace, {"git": git | {"ref": {"tag": "v9"}}}, **trust)
     assert 'there is no tag "v9"' in stage.refused("git-tag", "ChartNotFound")
     both = {"git": git | {"ref": {"tag": "v1.0.0", "branch": "main"}}}
     with pytest.raises(Exception, match="only branch and commit go together"):
-        apply(stage, "git-tag", namespace, both, **trust)
+        stage.release_from("git-tag", namespace, both, **trust)
 
 
 def test_only_signed_charts(stage: Stage, namespace: str, tmp_path: Path, helm4: Any) -> None:
@@ -216,11 +203,11 @@ def test_only_signed_charts(stage: Stage, namespace: str, tmp_path: Path, helm4:
             shutil.copy(one, place)
         signed = f"{served.url}/hello-1.0.0.tgz"
         # Somebody else has fetched it already, unverified.
-        apply(stage, "careless", namespace, {"url": signed})
+        stage.release_from("careless", namespace, {"url": signed})
         stage.wait("careless", "Ready")
         keys = {"name": "signers", "namespace": namespace}
         verify = {"provider": "gpg", "secretRef": keys}
-        apply(stage, "careful", namespace, {"url": signed, "verify": verify})
+        stage.release_from("careful", namespace, {"url": signed, "verify": verify})
         assert "chart.verify.secretRef" in stage.refused("careful", "NotFound")
         put(stage, "signers", namespace, {"john.asc": (SIGNED / "john.asc").read_bytes()})
         said = stage.refused("careful", "ChartNotVerified")
@@ -231,9 +218,11 @@ def test_only_signed_charts(stage: Stage, namespace: str, tmp_path: Path, helm4:
         stage.wait("careful", "Ready")
         keys_come_later(stage, namespace, {"url": signed}, helm4)
         unsigned = {"repository": served.url, "name": "hello", "version": "2.0.0"}
-        apply(stage, "unsigned", namespace, unsigned | {"verify": verify})
+        stage.release_from("unsigned", namespace, unsigned | {"verify": verify})
         assert "no provenance file" in stage.refused("unsigned", "ChartNotVerified")
-        apply(stage, "unsigned", namespace, unsigned | {"verify": verify | {"provider": "cosign"}})
+        stage.release_from(
+            "unsigned", namespace, unsigned | {"verify": verify | {"provider": "cosign"}}
+        )
         assert "ends in .pub" in stage.refused("unsigned", "NotFound")
 
 
@@ -242,15 +231,15 @@ def keys_come_later(stage: Stage, namespace: str, chart: dict[str, Any], helm4: 
     later = {"name": "later", "namespace": namespace}
     put(stage, **later, data={"john.asc": (SIGNED / "john.asc").read_bytes()})
     checked = chart | {"verify": {"provider": "gpg", "secretRef": later}}
-    apply(stage, "careless", namespace, checked)
+    stage.release_from("careless", namespace, checked)
     assert "John" in stage.refused("careless", "ChartNotVerified")
     assert conditions(stage.get("careless"))["Ready"]["status"] == "True"
     put(stage, **later, data={"jane.gpg": (SIGNED / "jane.gpg").read_bytes()})
     stage.wait("careless", "Synced")
     pin = hashlib.sha256((SIGNED / "hello-1.0.0.tgz").read_bytes()).hexdigest()
-    apply(stage, "careless", namespace, checked | {"digest": f"sha256:{'0' * 64}"})
+    stage.release_from("careless", namespace, checked | {"digest": f"sha256:{'0' * 64}"})
     assert f"is sha256:{pin}, but the pin says" in stage.refused("careless", "ChartInvalid")
-    apply(stage, "careless", namespace, checked | {"digest": f"sha256:{pin}"})
+    stage.release_from("careless", namespace, checked | {"digest": f"sha256:{pin}"})
     stage.wait("careless", "Synced")
     assert len(history(helm4, stage.hub, namespace, "careless")) == 1
     told = [one["message"] for one in stage.events("careless")]
@@ -296,7 +285,7 @@ def test_only_charts_signed_with_cosign(
         ("not-cosigned", "3.1.0", right),
     ):
         verify = {"provider": "cosign", "secretRef": keys}
-        apply(stage, name, namespace, chart | {"version": version, "verify": verify}, **trust)
+        stage.release_from(name, namespace, chart | {"version": version, "verify": verify}, **trust)
     stage.wait("cosigned", "Ready")
     said = stage.refused("cosigned-by-another", "ChartNotVerified")
     assert "none of the 1 signatures" in said

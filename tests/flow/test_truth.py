@@ -9,21 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from stage import Stage, conditions, eventually, history
+from templates import deployment, hook
 
-DEPLOYMENT = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: {{ .Release.Name }}
-spec:
-  selector: {matchLabels: {app: {{ .Release.Name }}}}
-  template:
-    metadata:
-      labels: {app: {{ .Release.Name }}}
-      annotations: {dev.pilothouse.dev/pod: {{ .Values.pod }}}
-    spec:
-      containers: [{name: main, image: registry.example/none}]
----
+SERVICE = """\
 apiVersion: v1
 kind: Service
 metadata:
@@ -66,7 +54,7 @@ def watching(stage: Stage, name: str, place: Path) -> Iterator[Any]:
 def test_ready_and_the_connection_secret_follow_an_upgrade_at_once(
     stage: Stage, hub, tmp_path, namespace
 ) -> None:
-    stage.chart("prompt", {"all.yaml": DEPLOYMENT})
+    stage.chart("prompt", {"pods.yaml": deployment(), "service.yaml": SERVICE})
     stage.release("quick", "prompt", namespace, {"pod": "running", "port": 80})
     detail = {
         "apiVersion": "v1",
@@ -96,7 +84,7 @@ def test_ready_and_the_connection_secret_follow_an_upgrade_at_once(
 
 
 def test_ready_is_false_for_a_new_spec_until_it_is_true(stage: Stage, hub, namespace) -> None:
-    stage.chart("honest", {"all.yaml": DEPLOYMENT})
+    stage.chart("honest", {"pods.yaml": deployment(), "service.yaml": SERVICE})
     stage.release("truthful", "honest", namespace, {"pod": "running", "port": 80})
     stage.wait("truthful", "Ready")
     stage.release("truthful", "honest", namespace, {"pod": "pending", "port": 80})
@@ -114,25 +102,8 @@ def test_ready_is_false_for_a_new_spec_until_it_is_true(stage: Stage, hub, names
     assert port == "82"
 
 
-FAILING = """\
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: {{ .Release.Name }}-{{ .Release.Revision }}
-  annotations: {"helm.sh/hook": "pre-install,pre-upgrade"}
-spec:
-  backoffLimit: 0
-  template:
-    metadata:
-      annotations: {dev.pilothouse.dev/pod: {{ .Values.pod }}}
-    spec:
-      restartPolicy: Never
-      containers: [{name: main, image: registry.example/none}]
-"""
-
-
 def test_an_error_is_said_until_it_works(stage: Stage, hub, helm4, tmp_path, namespace) -> None:
-    stage.chart("stubborn", {"hook.yaml": FAILING})
+    stage.chart("stubborn", {"hook.yaml": hook()})
     stage.release("woeful", "stubborn", namespace, {"pod": "failed"})
     message = stage.refused("woeful", "HookFailed")
     with watching(stage, "woeful", tmp_path) as states:

@@ -6,23 +6,10 @@ from typing import Any
 import pytest
 from moments import TIMES, assert_prompt, watched
 from stage import RELEASES, Stage, conditions, eventually
+from templates import deployment
 
 # What is broken here by hand is to stay broken.
 LEFT = {"drift": {"mode": "Ignore"}}
-DEPLOYMENT = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: {{ .Release.Name }}
-spec:
-  selector: {matchLabels: {app: {{ .Release.Name }}}}
-  template:
-    metadata:
-      labels: {app: {{ .Release.Name }}}
-      annotations: {dev.pilothouse.dev/pod: pending}
-    spec:
-      containers: [{name: main, image: registry.example/none}]
-"""
 # No node is like this, so the new pod cannot run.
 AWAY = {"spec": {"template": {"spec": {"nodeSelector": {"no": "such-node"}}}}}
 BACK = {"spec": {"template": {"spec": {"nodeSelector": None}}}}
@@ -77,7 +64,7 @@ def says_ready(release: dict[str, Any]) -> bool:
 
 
 def test_the_failing_pod_tells_why(stage: Stage, hub, namespace) -> None:
-    stage.chart("waits", {"all.yaml": DEPLOYMENT})
+    stage.chart("waits", {"all.yaml": deployment("pending")})
     stage.release("sick", "waits", namespace)
     stage.wait("sick", "Ready=False")
     pod = eventually(

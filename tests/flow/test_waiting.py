@@ -4,40 +4,11 @@ import sqlite3
 import time
 
 from stage import Stage, conditions, eventually, history
-
-DEPLOYMENT = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: {{ .Release.Name }}
-spec:
-  selector: {matchLabels: {app: {{ .Release.Name }}}}
-  template:
-    metadata:
-      labels: {app: {{ .Release.Name }}}
-      annotations: {dev.pilothouse.dev/pod: {{ .Values.pod }}}
-    spec:
-      containers: [{name: main, image: registry.example/none}]
-"""
-HOOK = """\
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: {{ .Release.Name }}
-  annotations: {helm.sh/hook: pre-install}
-spec:
-  backoffLimit: 0
-  template:
-    metadata:
-      annotations: {dev.pilothouse.dev/pod: {{ .Values.pod }}}
-    spec:
-      restartPolicy: Never
-      containers: [{name: main, image: registry.example/none}]
-"""
+from templates import deployment, hook
 
 
 def test_a_newer_spec_ends_the_wait_for_an_older_one(stage: Stage, hub, helm4, namespace) -> None:
-    stage.chart("patient", {"all.yaml": DEPLOYMENT})
+    stage.chart("patient", {"all.yaml": deployment()})
     stage.release("eager", "patient", namespace, {"pod": "pending"}, wait=True, waitTimeout="5m")
     eventually(
         lambda: "eager" in hub.kubectl("get", "deployments", "-n", namespace, "-o", "name"),
@@ -55,7 +26,7 @@ def test_a_newer_spec_ends_the_wait_for_an_older_one(stage: Stage, hub, helm4, n
 
 
 def test_a_wait_that_runs_out_names_what_was_not_ready(stage: Stage, namespace) -> None:
-    stage.chart("stuck", {"all.yaml": DEPLOYMENT})
+    stage.chart("stuck", {"all.yaml": deployment()})
     stage.release("slow", "stuck", namespace, {"pod": "pending"}, wait=True, waitTimeout="2s")
     message = stage.refused("slow", "TimedOut")
     assert "Deployment" in message
@@ -63,7 +34,7 @@ def test_a_wait_that_runs_out_names_what_was_not_ready(stage: Stage, namespace) 
 
 
 def test_a_release_that_waits_delays_nobody(stage: Stage, namespace) -> None:
-    stage.chart("hooked", {"hook.yaml": HOOK})
+    stage.chart("hooked", {"hook.yaml": hook("pre-install")})
     crowd = [f"waits-{number}" for number in range(25)]
     for name in crowd:
         stage.release(name, "hooked", namespace, {"pod": "pending"}, waitTimeout="3m")
@@ -76,7 +47,7 @@ def test_a_release_that_waits_delays_nobody(stage: Stage, namespace) -> None:
 
 
 def test_a_hook_that_fails_says_so(stage: Stage, hub, namespace) -> None:
-    stage.chart("unlucky", {"hook.yaml": HOOK})
+    stage.chart("unlucky", {"hook.yaml": hook("pre-install")})
     stage.release("hookless", "unlucky", namespace, {"pod": "failed"}, waitTimeout="60s")
     message = stage.refused("hookless", "HookFailed")
     assert "Job" in message
