@@ -1,4 +1,4 @@
-"""The controller with nothing but what a pod has: an account's files and the API server's address."""
+"""The controller with nothing but what a pod has: an account's files, its rights and the API server's address."""
 
 import json
 import os
@@ -15,18 +15,23 @@ from stage import INJECTED, ControllerProcess, Stage, await_crds, eventually
 from pilothouse.dev.cluster import DevCluster
 
 NAMESPACE = "pilothouse-system"
+RIGHTS = Path(__file__).resolve().parents[2] / "examples" / "rights.yaml"
 
 
 @pytest.fixture
 def account(edge: DevCluster, tmp_path: Path) -> Iterator[dict[str, str]]:
     """Lay out a ServiceAccount as a pod finds it; return the pod's environment."""
-    binding = "clusterrolebinding/pilothouse-in-cluster"
     edge.kubectl("create", "namespace", NAMESPACE)
     edge.kubectl("create", "serviceaccount", "pilothouse", "-n", NAMESPACE)
+    edge.kubectl("apply", "-f", str(RIGHTS))
     edge.kubectl(
-        *("create", "clusterrolebinding", "pilothouse-in-cluster", "--clusterrole=cluster-admin"),
-        f"--serviceaccount={NAMESPACE}:pilothouse",
+        *("create", "clusterrole", "what-hello-needs", "--verb=*"),
+        "--resource=configmaps,secrets,services,serviceaccounts,deployments.apps,replicasets.apps,pods",
     )
+    to = f"--serviceaccount={NAMESPACE}:pilothouse"
+    for role in ("pilothouse", "what-hello-needs"):
+        edge.kubectl("create", "clusterrolebinding", role, f"--clusterrole={role}", to)
+    edge.kubectl("create", "rolebinding", "pilothouse", "--role=pilothouse", "-n", NAMESPACE, to)
     place = tmp_path / "serviceaccount"
     place.mkdir()
     (place / "token").write_text(edge.kubectl("create", "token", "pilothouse", "-n", NAMESPACE))
@@ -40,11 +45,13 @@ def account(edge: DevCluster, tmp_path: Path) -> Iterator[dict[str, str]]:
         "KUBERNETES_SERVICE_HOST": str(server.hostname),
         "KUBERNETES_SERVICE_PORT": str(server.port),
     }
-    edge.kubectl("delete", binding, f"namespace/{NAMESPACE}", "--wait=false")
+    for kind in ("clusterrolebinding", "clusterrole"):
+        edge.kubectl("delete", kind, "pilothouse", "what-hello-needs")
+    edge.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
 
 
 def test_the_controller_needs_no_kubeconfig_in_a_pod(
-    edge: DevCluster, repository, namespace, account: dict[str, str], tmp_path: Path
+    edge: DevCluster, repository, account: dict[str, str], tmp_path: Path
 ) -> None:
     controller = ControllerProcess(edge, tmp_path)
     with controller.log.open("ab") as log:
@@ -63,11 +70,15 @@ def test_the_controller_needs_no_kubeconfig_in_a_pod(
         await_crds(edge, controller)
         edge.kubectl("apply", "-f", "-", input=json.dumps(INJECTED))
         stage = Stage(edge, repository, controller, tmp_path)
-        stage.release("podded", "hello", namespace)
+        stage.release("podded", "hello", NAMESPACE)
         stage.wait("podded", "Ready")
+        assert stage.told("podded", "CreatedExternalResource")
         lease = eventually(lambda: edge.kubectl("get", "leases", "-n", NAMESPACE, "-o", "name"))
         assert lease.startswith("lease.coordination.k8s.io/pilothouse")
+        stage.release("podded", "hello", NAMESPACE, {"message": "again"})
+        assert stage.told("podded", "UpdatedExternalResource")
         stage.delete("podded")
         edge.kubectl("delete", "providerconfigs.helm.crossplane.io", "default", "--timeout=60s")
     finally:
         assert controller.stop() == 0
+    assert "forbidden" not in controller.log.read_text().lower()

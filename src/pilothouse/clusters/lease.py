@@ -54,9 +54,7 @@ class InstanceLease:
         """Remove what killed instances left; one that lives after all makes its Lease again."""
         try:
             async with asyncio.timeout(LISTING_SECONDS):
-                # The namespace is asked for as a field: nodes have Leases too, in another one.
-                here = f"metadata.namespace={self._namespace}"
-                found = await self._objects.list(LEASE, field_selector=here)
+                found = await self._objects.list(LEASE, self._namespace)
                 forgotten = [one.metadata.name for one in found if _forgotten(one)]
                 for name in forgotten[:REMOVED_AT_ONCE]:
                     await self._objects.delete(LEASE, name, self._namespace)

@@ -9,7 +9,6 @@ import msgspec
 from pilothouse.api.kinds import Kind, T
 from pilothouse.api.meta import Key
 from pilothouse.engine.client import EngineClient
-from pilothouse.engine.failures import as_error
 from pilothouse.ports import Credentials
 
 
@@ -25,20 +24,10 @@ class Objects:
         raw = await self._engine.get(self._at, kind, name, namespace)
         return msgspec.json.decode(raw, type=kind.struct)
 
-    async def list(self, kind: Kind[T], *, field_selector: str = "") -> Sequence[T]:
-        """Read every object of a kind, once; for what is needed rarely, as nothing is kept."""
-        found: list[T] = []
-        async with aclosing(
-            self._engine.watch(self._at, kind, field_selector=field_selector)
-        ) as batches:
-            async for batch in batches:
-                if batch.fault:
-                    raise as_error(batch.fault)
-                present = (raw for raw, gone in batch.changes if not gone)
-                found += [msgspec.json.decode(raw, type=kind.struct) for raw in present]
-                if batch.synced:
-                    break
-        return found
+    async def list(self, kind: Kind[T], namespace: str) -> Sequence[T]:
+        """Read every object of a kind in a namespace, once; for what is needed rarely, as nothing is kept."""
+        async with aclosing(self._engine.list(self._at, kind, namespace)) as found:
+            return [msgspec.json.decode(raw, type=kind.struct) async for raw in found]
 
     async def create(self, kind: Kind[T], manifest: Mapping[str, Any], namespace: str = "") -> T:
         """Create one object."""

@@ -224,6 +224,18 @@ class EngineClient(EngineLine):
             async for batch in batches:
                 yield codec.watch_batch(batch)
 
+    async def list(
+        self, at: Credentials, kind: AnyKind, namespace: str
+    ) -> AsyncGenerator[bytes, None]:
+        """Read every object of a kind in a namespace, once."""
+        request = pb.ListRequest(
+            cluster=await self.connect(at), resource=codec.resource(kind), namespace=namespace
+        )
+        async with aclosing(self._stream("List", request, pb.ListPage)) as pages:
+            async for page in pages:
+                for raw in page.objects:
+                    yield raw
+
     async def observe(
         self, at: Credentials, news: Callable[[], Awaitable[Sequence[Attention | ReleaseName]]]
     ) -> AsyncGenerator[Sighting, None]:
