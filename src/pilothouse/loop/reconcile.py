@@ -5,7 +5,6 @@ ends. Whatever interrupts a pass, the next one starts by looking.
 """
 
 import time
-from dataclasses import replace
 from datetime import timedelta
 
 import structlog
@@ -17,11 +16,10 @@ from pilothouse.core.conclude import (
     announce,
     attempts_of,
     conclude_action,
-    conclude_fault,
 )
-from pilothouse.core.decide import decide, question
+from pilothouse.core.decide import decide
 from pilothouse.core.dependencies import gate, in_order
-from pilothouse.core.desired import Desired, needs_version
+from pilothouse.core.desired import Desired
 from pilothouse.core.observed import Observed
 from pilothouse.core.outcome import Conclusion, Ended, Fault
 from pilothouse.core.plan import (
@@ -42,7 +40,6 @@ from pilothouse.core.plan import (
     Wait,
     name_of,
 )
-from pilothouse.core.redact import redact
 from pilothouse.core.resting import conclude_quiet, is_paused, paused
 from pilothouse.core.state import State, StateName, classify
 from pilothouse.core.telling import left_behind
@@ -50,12 +47,9 @@ from pilothouse.core.trust import noted
 from pilothouse.core.trust_report import still_ready
 from pilothouse.core.versions import news, report
 from pilothouse.errors import (
-    AlreadyExists,
     Conflict,
     EngineLost,
-    Missing,
     PilothouseError,
-    Unavailable,
 )
 from pilothouse.faults import FaultKind
 from pilothouse.loop.actions import Actions
@@ -65,17 +59,17 @@ from pilothouse.loop.commit import Committer
 from pilothouse.loop.connection import gather
 from pilothouse.loop.departures import Departures, abandoned
 from pilothouse.loop.helm_tests import HelmTests
+from pilothouse.loop.late_versions import LateVersions
 from pilothouse.loop.namespaces import create_namespace
 from pilothouse.loop.polls import Polls
 from pilothouse.loop.queue import KeyedQueue
+from pilothouse.loop.refusals import Refusals
 from pilothouse.loop.repairs import Repairs
 from pilothouse.loop.survey import Surveyor
 from pilothouse.loop.triggers import Connections
 from pilothouse.ports import Clock, Target, Writer
 
 log = structlog.get_logger(__name__)
-
-AFTER_OUTAGE = timedelta(seconds=5)
 
 
 class Reconciler:
@@ -107,6 +101,8 @@ class Reconciler:
         self._connections = connections
         self._departures = Departures(committer, clock, abandon_after)
         self._calm = Calm(queue, clock)
+        self._refusals = Refusals(surveyor, committer, queue, clock)
+        self._versions = LateVersions(surveyor, writer)
         self._checks = Checks(surveyor, committer, queue, clock)
         self._polls = Polls(queue, clock)
         self._let_go: dict[Key, str] = {}
@@ -150,18 +146,18 @@ class Reconciler:
             self._queue.add(key)
             return
         except ValueError as error:
-            await self._refuse(key, release, wanted, Fault(FaultKind.INVALID, str(error)))
+            await self._refusals.refuse(key, release, wanted, Fault(FaultKind.INVALID, str(error)))
             return
         except PilothouseError as error:
             if is_paused(release):
                 # What cannot be reached is nobody's concern now.
-                await self._commit_quietly(
+                await self._refusals.say(
                     key, release, Conclusion(paused(release, self._clock.now()))
                 )
             elif release.metadata.deletion_timestamp:
                 await self._cannot_remove(key, release, wanted, error)
             else:
-                await self._refuse(key, release, wanted, Fault(error.kind, error.message))
+                await self._refusals.refuse(key, release, wanted, Fault(error.kind, error.message))
             return
         if not isinstance(plan, Rest | Wait | Stop):
             took = round((time.perf_counter() - began) * 1000, 1)
@@ -175,7 +171,7 @@ class Reconciler:
         self._departures.forget(key)
         await self._tell_left_behind(key, release, wanted)
         if not wanted.absent and not wanted.paused:
-            release, wanted = await self._with_version(key, release, wanted, target)
+            release, wanted = await self._versions.settle(key, release, wanted, target)
         ended = self._actions.take_ended(key, release.metadata.uid)
         if ended:
             release = await self._conclude(key, release, wanted, target, ended)
@@ -196,30 +192,6 @@ class Reconciler:
         release = await self._tests.begin(key, release, wanted, target, observed, state, plan)
         await self._carry_out(key, release, wanted, target, plan, state, observed)
         return plan
-
-    async def _with_version(
-        self, key: Key, release: Release, wanted: Desired, target: Target
-    ) -> tuple[Release, Desired]:
-        """Turn a range, or no version at all, into the one version that is wanted now."""
-        wanted = await self._surveyor.with_offer(key, release, wanted, target)
-        if needs_version(wanted):
-            offer = wanted.offer
-            release, wanted = await self._fill_in(key, release, wanted, target)
-            wanted = replace(wanted, offer=offer)
-        return release, wanted
-
-    async def _fill_in(
-        self, key: Key, release: Release, wanted: Desired, target: Target
-    ) -> tuple[Release, Desired]:
-        """Find the latest version, once: afterwards what is deployed stands."""
-        version = await self._surveyor.deployed_version(key, wanted, target)
-        if version:
-            return release, await self._surveyor.wanted_with(key, release, version)
-        found = await target.resolve_chart(wanted.chart)
-        if wanted.policies.late_initialize:
-            release = await self._writer.late_initialize(release, found.version)
-            return release, await self._surveyor.wanted(key, release)
-        return release, await self._surveyor.wanted_with(key, release, found.version)
 
     async def _conclude(
         self,
@@ -316,7 +288,7 @@ class Reconciler:
         """The cluster of a Release that is being deleted cannot be reached: wait, or let go."""
         verdict = self._departures.judge(key, error)
         if not verdict.now:
-            await self._refuse(key, release, wanted, Fault(error.kind, verdict.message))
+            await self._refusals.refuse(key, release, wanted, Fault(error.kind, verdict.message))
             if verdict.until:
                 self._queue.add_after(key, verdict.until - self._clock.now())
             return
@@ -343,39 +315,3 @@ class Reconciler:
     def _wait(self, key: Key, plan: Rest | Wait | Stop) -> None:
         if isinstance(plan, Wait | Stop) and plan.until:
             self._queue.add_after(key, plan.until - self._clock.now() + timedelta(milliseconds=5))
-
-    async def _refuse(
-        self, key: Key, release: Release, wanted: Desired | None, fault: Fault
-    ) -> None:
-        """Say why nothing can be done, unless it was said and the next try is not due yet."""
-        if wanted:
-            fault = Fault(fault.kind, redact(fault.message, wanted.secrets))
-        asked = question(wanted) if wanted else f"generation {release.metadata.generation}"
-        now = self._clock.now()
-        waiting = self._dependencies.excuse(key, release, fault.kind, now)
-        attempts = attempts_of(release)
-        told = not attempts.due(asked, now) and attempts.error == fault.message
-        if told and attempts.next_at and not waiting:
-            self._queue.add_after(key, attempts.next_at - now + timedelta(milliseconds=5))
-            return
-        deleting = release.metadata.deletion_timestamp is not None
-        action = "Uninstall" if deleting else "Upgrade" if release.status.synced else "Install"
-        conclusion = conclude_fault(release, asked, fault, now, action)
-        if waiting:
-            conclusion = Conclusion(status=waiting)
-        status = self._dependencies.told(key, release, conclusion.status, now)
-        await self._commit_quietly(key, release, replace(conclusion, status=status))
-        log.warning("refused", key=str(key), reason=str(fault.kind), error=fault.message)
-
-    async def _commit_quietly(self, key: Key, release: Release, conclusion: Conclusion) -> None:
-        """Write a conclusion of a pass that came to nothing; who wrote first, or is gone, has the last word."""
-        try:
-            await self._committer.commit(key, release, conclusion)
-        except (Conflict, EngineLost):
-            self._queue.add(key)
-        except (Missing, AlreadyExists):
-            return
-        except Unavailable as error:
-            # The cluster that Releases are on is away: there is nobody to tell, and all is told when it is back.
-            log.warning("cannot write", key=str(key), error=error.message)
-            self._queue.add_after(key, AFTER_OUTAGE)
