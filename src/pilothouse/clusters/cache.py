@@ -30,6 +30,7 @@ class Cache(Generic[T]):
         self._decoder = msgspec.json.Decoder(kind.struct)
         self._metadata = msgspec.json.Decoder(Object)
         self._snapshot: set[Key] | None = None
+        self._listener: Listener | None = None
 
     def get(self, key: Key) -> T | None:
         """Return the latest sight of one object."""
@@ -50,6 +51,16 @@ class Cache(Generic[T]):
             return False
         self._held[key] = (number, value)
         return True
+
+    def tell(self, key: Key) -> None:
+        """Tell of an object as it is held: a change of others came first with the answer to a write of ours."""
+        held = self.get(key)
+        if held is not None and self._listener:
+            self._listener(key, held)
+
+    def listen(self, listener: Listener) -> None:
+        """Say who is told of what is new."""
+        self._listener = listener
 
     def drop(self, key: Key) -> bool:
         """Forget one object."""
@@ -98,6 +109,7 @@ class Cache(Generic[T]):
         synced: Callable[[], None],
     ) -> None:
         """Follow the kind for ever, across engines."""
+        self.listen(listener)
         while True:
             try:
                 async for batch in engine.watch(at, self.kind):

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from pilothouse.api.kinds import EVENT, PROVIDER_CONFIG_USAGE, RELEASE, SECRET
-from pilothouse.api.meta import Key
+from pilothouse.api.meta import Key, ObjectMeta
 from pilothouse.api.provider import CONFIG_LABEL
 from pilothouse.api.release import EXTERNAL_NAME, FINALIZER, Release
 from pilothouse.api.status import ReleaseStatus
@@ -98,7 +98,11 @@ class ReleaseWriter:
         patch = difference(release.status, status)
         if not patch:
             return release
-        return await self._merge(release, {"status": patch}, subresource="status")
+        written = await self._merge(release, {"status": patch}, subresource="status")
+        if _unversioned(written) != _unversioned(release):
+            # Somebody edited it meanwhile. The watch will bring nothing newer than this answer, so it is told now.
+            self._cache.tell(RELEASE.key(written.metadata))
+        return written
 
     async def _use(self, release: Release, config: str) -> None:
         metadata = release.metadata
@@ -166,6 +170,10 @@ class ReleaseWriter:
         written = await self._objects.merge(RELEASE, key, patch, subresource=subresource)
         self._cache.put(key, written.metadata.resource_version, written)
         return written
+
+
+def _unversioned(release: Release) -> ObjectMeta:
+    return msgspec.structs.replace(release.metadata, resource_version="")
 
 
 def owner_reference(release: Release) -> dict[str, Any]:
