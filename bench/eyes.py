@@ -7,9 +7,7 @@ but copied, so that thousands fit on a small machine.
 
 import argparse
 import base64
-import signal
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,16 +18,13 @@ from controller import running_controller
 from kube import MERGE, BenchError, Kube, in_parallel
 from measure import descendants, say, until_quiet
 from releases import NAMESPACE, RELEASES, Bench, create_namespace
-from run import CHARTS, Place, fresh_cluster
+from run import CHARTS, Place, fresh_cluster, prepared
 from seed import CHART, PATTERN, pattern, seed
 
-from pilothouse import telemetry
 from pilothouse.dev import charts
-from pilothouse.dev.binaries import find_kube_binaries
 from pilothouse.dev.cluster import DevCluster
-from pilothouse.dev.settings import DevSettings
-from pilothouse.engine.process import locate
 from pilothouse.errors import PilothouseError
+from pilothouse.gobuild import GoBuildError
 
 _CONFIGS = "/apis/helm.crossplane.io/v1beta1/providerconfigs"
 _SECRETS = "/api/v1/namespaces/default/secrets"
@@ -248,20 +243,14 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--configs", type=int, nargs="+", default=[2, 10, 50], metavar="COUNT")
     asked = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    telemetry.configure()
-    settings = DevSettings.from_environment()
     began = time.monotonic()
     try:
-        binaries = find_kube_binaries(settings, say)
-        locate()
-        with tempfile.TemporaryDirectory(prefix="pilothouse-bench-") as directory:
-            place = Place(Path(directory), binaries, settings)
+        with prepared() as place:
             if asked.each:
                 rows = measure_copies(place, asked.each, asked.configs)
             else:
                 rows = measure(place, asked.releases, asked.configs)
-    except (BenchError, PilothouseError) as error:
+    except (BenchError, PilothouseError, GoBuildError) as error:
         say(f"bench: {error}")
         return 1
     print(

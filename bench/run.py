@@ -127,18 +127,27 @@ def fresh_cluster(place: Place, name: str) -> Iterator[DevCluster]:
         pool.close()
 
 
-def main(arguments: list[str]) -> int:
-    """Measure, print, and leave nothing running."""
-    asked = _parse(arguments)
+@contextlib.contextmanager
+def prepared(keep: Path | None = None) -> Iterator[Place]:
+    """Build what is missing, before anything is timed, and give the run a directory, its own or one that is kept."""
     # As for Ctrl-C: everything is stopped on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     telemetry.configure()
     settings = DevSettings.from_environment()
+    binaries = find_kube_binaries(settings, say)
+    locate()
+    with tempfile.TemporaryDirectory(prefix="pilothouse-bench-") as temporary:
+        directory = keep or Path(temporary)
+        directory.mkdir(parents=True, exist_ok=True)
+        yield Place(directory, binaries, settings)
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, print, and leave nothing running."""
+    asked = _parse(arguments)
     try:
-        binaries = find_kube_binaries(settings, say)
-        locate()  # builds the engine, if need be, before anything is timed
-        with tempfile.TemporaryDirectory(prefix="pilothouse-bench-") as directory:
-            found = measure(asked, Place(Path(directory), binaries, settings))
+        with prepared() as place:
+            found = measure(asked, place)
     except (BenchError, PilothouseError, GoBuildError) as error:
         say(f"bench: {error}")
         return 1

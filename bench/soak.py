@@ -5,9 +5,7 @@ Every bar that is missed makes this end with an error, unlike in the other measu
 
 import argparse
 import random
-import signal
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,15 +16,12 @@ from measure import say
 from memory import Sampler, growth
 from ordeal import Ordeal
 from releases import Bench
-from run import CHARTS, Place, fresh_cluster
+from run import CHARTS, Place, fresh_cluster, prepared
 from soak_rows import FLAT_FROM_MINUTES, rows_of
 
-from pilothouse import telemetry
 from pilothouse.dev import charts
-from pilothouse.dev.binaries import find_kube_binaries
-from pilothouse.dev.settings import DevSettings
-from pilothouse.engine.process import locate
 from pilothouse.errors import PilothouseError
+from pilothouse.gobuild import GoBuildError
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +70,11 @@ def soak(asked: Asked, place: Place) -> dict[str, object]:
 def main(arguments: list[str]) -> int:
     """Soak, print a table, and leave nothing running."""
     asked = _parse(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    telemetry.configure()
-    settings = DevSettings.from_environment()
     say(f"seed {asked.seed}")
     try:
-        binaries = find_kube_binaries(settings, say)
-        locate()
-        with tempfile.TemporaryDirectory(prefix="pilothouse-bench-") as temporary:
-            directory = asked.keep or Path(temporary)
-            directory.mkdir(parents=True, exist_ok=True)
-            found = soak(asked, Place(directory, binaries, settings))
-    except (BenchError, PilothouseError) as error:
+        with prepared(asked.keep) as place:
+            found = soak(asked, place)
+    except (BenchError, PilothouseError, GoBuildError) as error:
         say(f"bench: {error} (seed {asked.seed})")
         return 1
     except KeyboardInterrupt:
