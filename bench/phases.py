@@ -5,6 +5,7 @@ import json
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ from typing import Any
 from controller import Controller, running_controller
 from kube import BenchError, Kube
 from measure import PROGRESS_SECONDS, Progress, middle, until_quiet
-from releases import CONFIG_MAPS, NAMESPACE, RELEASES, SECRETS, Bench, create_namespace
+from releases import CONFIG_MAPS, NAMESPACE, RELEASES, SECRETS, Bench
 
 from pilothouse.dev.charts import Repository
 
 Found = dict[str, Any]
+# How often each verb was used on each resource.
+Asked = Counter[tuple[str, str]]
 EDITS = 20
 HOOKED = 20
 FROM_CHARTS, CHARTS = 200, 20
@@ -24,13 +27,12 @@ CHART = Path(__file__).resolve().parent / "charts" / "tiny"
 _FLOOR_SECONDS = 900.0
 
 
-def floor(kube: Kube, program: Path, kubeconfig: Path, chart: Path, count: int) -> Found:
+def floor(kube: Kube, program: Path, kubeconfig: Path, count: int, prefix: str) -> Found:
     """Install with the bare SDK."""
-    create_namespace(kube)
     before = kube.requests_at_rest()
     command = [
-        *(str(program), "--kubeconfig", str(kubeconfig), "--chart", str(chart)),
-        *("--namespace", NAMESPACE, "--prefix", "f", "-n", str(count)),
+        *(str(program), "--kubeconfig", str(kubeconfig), "--chart", str(CHART)),
+        *("--namespace", NAMESPACE, "--prefix", prefix, "-n", str(count)),
         f"--timeout={_FLOOR_SECONDS:.0f}s",
     ]
     answer = _run(command, "installing with the bare SDK")
@@ -41,11 +43,11 @@ def floor(kube: Kube, program: Path, kubeconfig: Path, chart: Path, count: int) 
     return found
 
 
-def install(bench: Bench, count: int) -> Found:
+def install(bench: Bench, count: int, prefix: str) -> Found:
     """Install with Pilothouse, from idle to all ready; CPU and requests until it rests again."""
     until_quiet(lambda: bench.controller.usage().cpu_s, what="waiting until idle")
     before, used = bench.kube.requests_at_rest(), bench.controller.usage()
-    ready = bench.install("tiny", "b", count)
+    ready = bench.install("tiny", prefix, count)
     at_ready = bench.controller.usage().since(used)
     requests = bench.kube.requests_at_rest().since(before)
     until_quiet(lambda: bench.controller.usage().cpu_s)
@@ -64,12 +66,12 @@ def install(bench: Bench, count: int) -> Found:
     }
 
 
-def bare(kube: Kube, seconds: float) -> Counter[tuple[str, str]]:
+def bare(kube: Kube, seconds: float) -> Asked:
     """See who asks for what on a cluster that nobody uses: its own controllers poll."""
     return _asked_while(kube, seconds, "watching the bare cluster")
 
 
-def idle(bench: Bench, seconds: float, on_bare: Counter[tuple[str, str]]) -> Found:
+def idle(bench: Bench, seconds: float, on_bare: Asked) -> Found:
     """Do nothing, and see who asks for what that nobody asked for on the bare cluster."""
     used = bench.controller.usage()
     asked = _asked_while(bench.kube, seconds, "idling")
@@ -87,14 +89,26 @@ def idle(bench: Bench, seconds: float, on_bare: Counter[tuple[str, str]]) -> Fou
     }
 
 
-def edit(bench: Bench, count: int) -> Found:
+def mean(rounds: Sequence[Found]) -> Found:
+    """Return one round that stands for all: the mean of each number, the most of each peak, else the last."""
+
+    def whole(name: str) -> Any:
+        values = [one[name] for one in rounds]
+        if not isinstance(values[-1], int | float):
+            return values[-1]
+        return max(values) if "peak" in name else sum(values) / len(values)
+
+    return {name: whole(name) for name in rounds[-1]}
+
+
+def edit(bench: Bench, names: Sequence[str]) -> Found:
     """Edit Releases, one after another."""
     used = bench.controller.usage()
     taken = []
     with bench.kube.watching(CONFIG_MAPS) as watch, Progress("editing") as progress:
-        for number in range(min(EDITS, count)):
-            taken.append(1000 * bench.edit(f"b{number}", f"edited {number}", watch))
-            progress.tell(f"{number + 1} of {min(EDITS, count)}")
+        for name in names[:EDITS]:
+            taken.append(1000 * bench.edit(name, f"edited {name}", watch))
+            progress.tell(f"{len(taken)} of {len(names[:EDITS])}")
     until_quiet(lambda: bench.controller.usage().cpu_s)
     return {
         "p50_ms": middle(taken),
@@ -104,10 +118,10 @@ def edit(bench: Bench, count: int) -> Found:
     }
 
 
-def remove(bench: Bench, count: int) -> Found:
-    """Delete everything."""
+def remove(bench: Bench, names: Sequence[str]) -> Found:
+    """Delete them all."""
     used = bench.controller.usage()
-    seconds = bench.remove([f"b{number}" for number in range(count)])
+    seconds = bench.remove(names)
     until_quiet(lambda: bench.controller.usage().cpu_s)
     return {"gone_s": seconds, "cpu_s": bench.controller.usage().since(used).cpu_s}
 
@@ -182,12 +196,12 @@ def hop(command: list[str]) -> Found:
     return found
 
 
-def readable(kinds: Counter[tuple[str, str]]) -> dict[str, int]:
+def readable(kinds: Asked) -> dict[str, int]:
     """Return counts by one word each, the largest first."""
     return {f"{verb} {kind or '(no resource)'}": n for (verb, kind), n in kinds.most_common()}
 
 
-def _asked_while(kube: Kube, seconds: float, what: str) -> Counter[tuple[str, str]]:
+def _asked_while(kube: Kube, seconds: float, what: str) -> Asked:
     before = kube.requests_at_rest()
     with Progress(what) as progress:
         progress.sleep(seconds)

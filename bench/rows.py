@@ -21,7 +21,7 @@ def rows_of(found: Found) -> list[Row]:
     """Judge what was found; what was not measured has no row."""
     rows: list[Row] = []
     if "install" in found:
-        rows += _install(found["install"], found.get("floor"), found["n"])
+        rows += _install(found["install"], found.get("floor"), found["n"], len(found["rounds"]))
         rows += _later(found, found["n"])
     elif "floor" in found:
         rows += _floor_alone(found["floor"])
@@ -34,11 +34,11 @@ def rows_of(found: Found) -> list[Row]:
     return rows
 
 
-def _install(install: Found, floor: Found | None, count: int) -> Iterator[Row]:
+def _install(install: Found, floor: Found | None, count: int, rounds: int) -> Iterator[Row]:
     base = floor or {}
     ready, asked = base.get("ready_s"), base.get("requests_per_release")
     yield Row(
-        f"all {count} ready",
+        f"all {count} ready, mean of {rounds}",
         install["ready_s"],
         "s",
         ready,
@@ -79,7 +79,7 @@ def _later(found: Found, count: int) -> Iterator[Row]:
     window = f"idle for {idle['seconds']:.0f} s"
     yield Row(
         f"{window}, API requests per release",
-        idle["extra_requests"] / count,
+        idle["extra_requests"] / (count * len(found["rounds"])),
         "requests",
         limit=IDLE_PER_RELEASE,
         digits=2,

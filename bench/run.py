@@ -8,7 +8,7 @@ import contextlib
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import report
 from controller import running_controller
 from kube import BenchError, Kube
 from measure import say
-from releases import Bench
+from releases import Bench, create_namespace
 from rows import rows_of
 
 from pilothouse import telemetry
@@ -39,6 +39,7 @@ class Asked:
     """What to measure."""
 
     count: int
+    rounds: int
     restart: int
     idle: float
     hop: bool
@@ -60,8 +61,9 @@ class Place:
 def measure(asked: Asked, place: Place) -> phases.Found:
     """Run all that was asked for."""
     found: phases.Found = {"n": asked.count, "machine": report.machine()}
-    if not asked.skip_floor:
-        found["floor"] = measure_floor(asked, place)
+    if asked.skip_main and not asked.skip_floor:
+        with bare_sdk(asked, place) as install:
+            found["floor"] = phases.mean([install(f"f{number}-") for number in range(asked.rounds)])
     if asked.hop:
         found["hop"] = measure_hop(place)
     if not asked.skip_main or asked.restart or not asked.skip_sources:
@@ -69,13 +71,46 @@ def measure(asked: Asked, place: Place) -> phases.Found:
     return found
 
 
-def measure_floor(asked: Asked, place: Place) -> phases.Found:
-    """Measure the bare SDK."""
+@contextlib.contextmanager
+def bare_sdk(asked: Asked, place: Place) -> Iterator[Callable[[str], phases.Found]]:
+    """Give the bare SDK a cluster of its own, and what installs on it with a prefix."""
     program = GoProgram(name="bench-floor", module_dir=HERE / "floor", ldflags="-s -w")
     built = build(program, place.settings.cache_root, say)
     with fresh_cluster(place, "floor") as cluster:
         kube = Kube(cluster.kubeconfig)
-        return phases.floor(kube, built, cluster.kubeconfig, CHARTS / "tiny", asked.count)
+        create_namespace(kube)
+        yield lambda prefix: phases.floor(kube, built, cluster.kubeconfig, asked.count, prefix)
+
+
+def measure_rounds(asked: Asked, place: Place, bench: Bench) -> phases.Found:
+    """Install in turn with the bare SDK and with Pilothouse.
+
+    A machine that others use too is not as fast at one time as at another, so the two take turns.
+    """
+    with contextlib.ExitStack() as stack:
+        bare = None if asked.skip_floor else stack.enter_context(bare_sdk(asked, place))
+        rounds = []
+        for number in range(asked.rounds):
+            floor = {"floor": bare(f"f{number}-")} if bare else {}
+            install = phases.install(bench, asked.count, f"b{number}-")
+            rounds.append({**floor, "install": install})
+    kinds = rounds[0].keys()
+    return {
+        "rounds": rounds,
+        **{kind: phases.mean([one[kind] for one in rounds]) for kind in kinds},
+    }
+
+
+def measure_main(asked: Asked, place: Place, bench: Bench, on_bare: phases.Asked) -> phases.Found:
+    """Measure the life of many equal releases."""
+    found = measure_rounds(asked, place, bench)
+    names = [[f"b{n}-{one}" for one in range(asked.count)] for n in range(asked.rounds)]
+    found["idle"] = phases.idle(bench, asked.idle, on_bare)
+    found["edit"] = phases.edit(bench, names[-1])
+    found["delete"] = phases.remove(bench, names[-1])
+    bench.remove([name for some in names[:-1] for name in some])
+    found["hooked"] = phases.hooked(bench)
+    return found
 
 
 def measure_hop(place: Place) -> phases.Found:
@@ -101,11 +136,7 @@ def measure_pilothouse(asked: Asked, place: Place) -> phases.Found:
             bench = Bench(kube, controller, repository.url)
             bench.prepare()
             if not asked.skip_main:
-                found["install"] = phases.install(bench, asked.count)
-                found["idle"] = phases.idle(bench, asked.idle, on_bare)
-                found["edit"] = phases.edit(bench, asked.count)
-                found["delete"] = phases.remove(bench, asked.count)
-                found["hooked"] = phases.hooked(bench)
+                found |= measure_main(asked, place, bench, on_bare)
             if not asked.skip_sources:
                 with charts.serve(place.directory / "many") as many:
                     found["sources"] = phases.sources(bench, many)
@@ -164,6 +195,9 @@ def main(arguments: list[str]) -> int:
 def _parse(arguments: list[str]) -> Asked:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", type=int, default=100, dest="count", help="how many releases")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="how often, in turn with the bare SDK"
+    )
     parser.add_argument(
         "--restart", type=int, default=0, metavar="N", help="also restart the controller over N"
     )

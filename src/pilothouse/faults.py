@@ -33,3 +33,14 @@ class FaultKind(StrEnum):
     UNKNOWN_CLUSTER = "ClusterHandleLost"
     UNKNOWN_CHART = "ChartHandleLost"
     ENGINE_LOST = "EngineLost"
+
+
+# There was no getting the chart, or not in a shape that may be used.
+NO_CHART = frozenset(
+    {
+        FaultKind.CHART_NOT_FOUND,
+        FaultKind.CHART_UNAVAILABLE,
+        FaultKind.CHART_INVALID,
+        FaultKind.CHART_NOT_VERIFIED,
+    }
+)

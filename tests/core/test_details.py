@@ -1,11 +1,10 @@
-"""What a status says of single objects, and what of it may wait."""
+"""What a status says of single objects."""
 
 import msgspec
 from make import NOW, objects, record, release
 
 from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.desired import Defaults, Sources, desired
-from pilothouse.core.details import may_wait
 from pilothouse.core.observed import Health, ObjectRef, Objects, ObjectState, Observed
 from pilothouse.core.plan import Rest
 from pilothouse.core.resting import conclude_quiet
@@ -66,11 +65,3 @@ def test_helm_readiness_asks_no_object() -> None:
     assert ready(quiet(None, readiness="Helm")) == ("True", "")
     assert ready(quiet(troubled, default="Helm"))[0] == "True"
     assert ready(quiet(troubled, readiness="Objects", default="Helm"))[0] == "False"
-
-
-def test_only_details_may_wait() -> None:
-    one, two, none = (quiet(objects(1, *[Health.IN_PROGRESS] * troubled)) for troubled in (1, 2, 0))
-    assert one != two
-    assert may_wait(one, two)
-    assert not may_wait(one, none), "Ready flips at once"
-    assert not may_wait(one, msgspec.structs.replace(one, retries=1))

@@ -262,11 +262,13 @@ class Stage:
         return self.get(name)
 
     def refused(self, name: str, reason: str) -> str:
-        """Wait until Synced is False for a reason; return the message."""
+        """Wait until Synced is False for a reason, for the current generation; return the message."""
 
         def look() -> str:
-            synced = conditions(self.get(name)).get("Synced", {})
-            done = synced.get("status") == "False" and synced.get("reason") == reason
+            release = self.get(name)
+            synced = conditions(release).get("Synced", {})
+            current = synced.get("observedGeneration") == release["metadata"]["generation"]
+            done = current and synced.get("status") == "False" and synced.get("reason") == reason
             return str(synced.get("message", "")) if done else ""
 
         return eventually(look, what=f"{name} refused for {reason}: {self.get(name).get('status')}")

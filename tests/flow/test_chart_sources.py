@@ -11,6 +11,7 @@ import pytest
 import yaml
 from stage import Stage, conditions, eventually, history
 
+from pilothouse.api.release import RECONCILE_REQUESTED
 from pilothouse.dev import charts
 from pilothouse.dev.registry import Registry, serve_registry
 
@@ -77,10 +78,14 @@ def test_a_repository_that_wants_trust_and_a_password(
     chart |= {"pullSecretRef": {"name": "login", "namespace": namespace}}
     stage.release_from("guarded", namespace, chart, caBundle=trust)
     assert 'has no key "password"' in stage.refused("guarded", "NotFound")
-    put(
-        stage, "Secret", "login", namespace, dict(zip(("username", "password"), LOGIN, strict=True))
-    )
-    release = stage.wait("guarded", "Ready")
+    put(stage, "Secret", "login", namespace, {"username": LOGIN[0], "password": "mistyped"})
+    eventually(lambda: "refused the credentials" in stage.refused("guarded", "ChartUnavailable"))
+    stage.hub.kubectl("annotate", "release", "guarded", f"{RECONCILE_REQUESTED}=now")
+    eventually(lambda: stage.get("guarded")["status"]["retries"] >= 2, what="a second try")
+    login = dict(zip(("username", "password"), LOGIN, strict=True))
+    put(stage, "Secret", "login", namespace, login)
+    # The next try would be due after some 20 seconds.
+    release = stage.wait("guarded", "Ready", seconds=10)
     assert PASSWORD not in json.dumps([release, stage.events("guarded")])
     assert PASSWORD not in stage.controller.log.read_text()
 

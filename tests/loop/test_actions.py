@@ -23,6 +23,7 @@ from pilothouse.loop.actions import Actions
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.helm_tests import HelmTests
 from pilothouse.loop.queue import KeyedQueue
+from pilothouse.loop.statuses import Statuses
 from pilothouse.ports import Order, Progress
 
 SHOP = Key("releases.helm.crossplane.io", "", "shop")
@@ -61,6 +62,9 @@ class Books:
     async def append(self, entry: Entry) -> None:
         self.entries.append(entry)
 
+    def get(self, _: Key) -> Release | None:
+        """Nobody has seen it yet."""
+
     async def status(self, one: Release, status: ReleaseStatus) -> Release:
         return msgspec.structs.replace(one, status=status)
 
@@ -74,7 +78,7 @@ class Books:
 @asynccontextmanager
 async def acting(wake: Callable[[Key], None]) -> AsyncIterator[Actions]:
     async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        yield Actions(tasks, 4, "us", wake, Books())  # type: ignore[arg-type] # the parts that are used
+        yield Actions(tasks, 4, "us", wake, lambda _: None, Books())  # type: ignore[arg-type] # the parts that are used
 
 
 async def next_key(queue: KeyedQueue) -> None:
@@ -116,8 +120,9 @@ async def test_tests_that_always_conflict_fail_after_a_few_runs() -> None:
         def errand(_: Key, one: Release) -> Errand:
             return Errand(one.metadata.uid, "edge")
 
-        committer = Committer(books, books, queue, clock)  # type: ignore[arg-type]
-        tests = HelmTests(actions, committer, books, queue, clock, errand)  # type: ignore[arg-type]
+        statuses = Statuses(books, books, queue, clock)  # type: ignore[arg-type]
+        committer = Committer(books, statuses, books, queue, clock)  # type: ignore[arg-type]
+        tests = HelmTests(actions, committer, statuses, queue, clock, errand)
 
         async def step(one: Release) -> Release:
             one = await tests.conclude(SHOP, one)

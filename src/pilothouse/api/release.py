@@ -31,16 +31,18 @@ TEST_REQUESTED = "pilothouse.dev/test-requested-at"
 # Whatever Go reads as a duration, as provider-helm does, except less than nothing.
 _GO_DURATION = r"^(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"
 # Only what no controller could ever carry out is refused: an OCI repository may be the chart itself, and
-# a name may be an address (core/chart_source.py). What is only looked at needs no chart.
+# a name may be an address (core/chart_source.py). What is only looked at needs no chart. The API server runs this at
+# every write of a status too, and each step into an object costs it a walk over that object's schema: so the usual
+# kind of chart comes first.
 _CHART_IS_NAMED = Rule(
-    "self.managementPolicies.all(p, p == 'Observe')"
+    "(has(self.forProvider.chart.repository) && self.forProvider.chart.repository != ''"
+    " && ((has(self.forProvider.chart.name) && self.forProvider.chart.name != '')"
+    " || self.forProvider.chart.repository.matches('^oci://[^/]+/.*[^/]')))"
     " || (has(self.forProvider.chart.url) && self.forProvider.chart.url != '')"
-    " || (has(self.forProvider.chart.inline) && self.forProvider.chart.inline != '')"
     " || has(self.forProvider.chart.git)"
+    " || (has(self.forProvider.chart.inline) && self.forProvider.chart.inline != '')"
     " || (has(self.forProvider.chart.name) && self.forProvider.chart.name.contains('://'))"
-    " || (has(self.forProvider.chart.repository) && self.forProvider.chart.repository != ''"
-    " && (self.forProvider.chart.repository.matches('^oci://[^/]+/.*[^/]')"
-    " || (has(self.forProvider.chart.name) && self.forProvider.chart.name != '')))",
+    " || self.managementPolicies.all(p, p == 'Observe')",
     "spec.forProvider.chart: give repository and name, or url, or git, or inline",
 )
 

@@ -101,6 +101,11 @@ class ChartTests(Wire, frozen=True):
     ] = []
 
 
+# Nobody else writes parts of it, so the API server need not remember for each part who wrote it: those notes are
+# otherwise half of every Release.
+_ONE_FIELD = {"x-kubernetes-map-type": "atomic"}
+
+
 class ReleaseStatus(Wire, frozen=True):
     """What is."""
 
@@ -115,7 +120,9 @@ class ReleaseStatus(Wire, frozen=True):
         int, described("The newest generation Pilothouse has looked at.", format="int64")
     ] = 0
     at_provider: Annotated[AtProvider, described("Helm's view of the release.")] = AtProvider()
-    chart: Annotated[DeployedChart, described("The chart that is deployed.")] = DeployedChart()
+    chart: Annotated[DeployedChart, described("The chart that is deployed.", **_ONE_FIELD)] = (
+        DeployedChart()
+    )
     available_version: Annotated[
         str, described("A newer version of the chart, which is not deployed by itself.")
     ] = ""
@@ -155,7 +162,9 @@ class ReleaseStatus(Wire, frozen=True):
         ChartTests,
         described("What the chart's tests came to; pilothouse.dev/test-requested-at asks."),
     ] = ChartTests()
-    last_attempt: Annotated[LastAttempt, described("The newest action.")] = LastAttempt()
+    last_attempt: Annotated[LastAttempt, described("The newest action.", **_ONE_FIELD)] = (
+        LastAttempt()
+    )
     retries: Annotated[int, described("Failed attempts at the current spec.")] = 0
     next_attempt: Annotated[
         str | None, described("When the next attempt is due.", format="date-time")

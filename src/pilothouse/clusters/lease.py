@@ -5,6 +5,7 @@ instance still works on it: its Lease tells; beside it, its process tells sooner
 """
 
 import asyncio
+import time
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -21,6 +22,8 @@ log = structlog.get_logger(__name__)
 
 RENEW_SECONDS = 10.0
 DURATION = timedelta(seconds=30)
+# So much and no more may clocks of two machines differ.
+CLOCKS_APART = timedelta(minutes=5)
 # A Lease that nobody renewed for so long is rubbish: its instance was killed.
 FORGOTTEN = timedelta(hours=1)
 REMOVED_AT_ONCE = 100
@@ -35,6 +38,8 @@ class InstanceLease:
         self._objects = objects
         self._instance = instance
         self._namespace = namespace
+        # The heartbeat of others as it was last seen, and since when it is that one.
+        self._seen: dict[str, tuple[str, float]] = {}
 
     async def beat(self) -> None:
         """Keep the Lease fresh until cancelled; a clean end takes it away."""
@@ -70,8 +75,24 @@ class InstanceLease:
         try:
             lease = await self._objects.get(LEASE, _name(owner), self._namespace)
         except Missing:
+            self._seen.pop(owner, None)
             return False
-        return _age(lease) < timedelta(seconds=lease.spec.lease_duration_seconds)
+        return self._beats(owner, lease)
+
+    def _beats(self, owner: str, lease: Lease) -> bool:
+        """Whether its Lease was renewed in time, by this machine's clock alone.
+
+        Clocks of machines differ, so when it says that it was renewed tells nothing by itself, unless it is long ago.
+        """
+        duration = timedelta(seconds=lease.spec.lease_duration_seconds)
+        if _age(lease) > duration + CLOCKS_APART:
+            return False
+        now, renewed = time.monotonic(), lease.spec.renew_time or ""
+        seen, since = self._seen.get(owner, ("", now))
+        if seen != renewed:
+            seen, since = renewed, now
+        self._seen[owner] = seen, since
+        return now - since < duration.total_seconds()
 
     async def _renew(self) -> None:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

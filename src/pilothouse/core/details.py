@@ -1,4 +1,4 @@
-"""What a status says of single objects, and which of its changes may wait for more of their kind."""
+"""What a status says of single objects."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,6 @@ import msgspec
 
 from pilothouse.api.health import ResourceState
 from pilothouse.api.status import ReleaseStatus
-from pilothouse.core.conditions import READY
 from pilothouse.core.observed import LISTED_MOST, Objects, ObjectState, Observed
 from pilothouse.core.redact import redact
 
@@ -48,24 +47,4 @@ def _told(one: ObjectState, secrets: Iterable[str]) -> ResourceState:
         name=one.ref.name,
         state=str(one.health),
         message=message,
-    )
-
-
-def may_wait(before: ReleaseStatus, after: ReleaseStatus) -> bool:
-    """Whether only details differ: a rollout changes them many times, and nobody waits for each."""
-    return _headline(before) == _headline(after)
-
-
-def _headline(status: ReleaseStatus) -> ReleaseStatus:
-    return msgspec.structs.replace(
-        status,
-        summary="",
-        resources=[],
-        external=[],
-        dependencies=[],
-        watch_mode="",
-        conditions=[
-            msgspec.structs.replace(one, message="") if one.type == READY else one
-            for one in status.conditions
-        ],
     )

@@ -41,12 +41,14 @@ class Actions:
         at_once: int,
         owner: str,
         wake: Callable[[Key], None],
+        begun: Callable[[Key], None],
         meter: Meter,
     ) -> None:
         self._tasks = tasks
         self._slots = Slots(at_once)
         self._owner = owner
         self._wake = wake
+        self._begun = begun
         self._meter = meter
         self._underway: dict[Key, _Underway] = {}
         self._ended: dict[Key, Ended] = {}
@@ -160,6 +162,7 @@ class Actions:
         underway = self._underway.get(key)
         if underway:
             underway.running = replace(underway.running, waiting=False)
+            self._begun(key)
 
     def _progress(self, key: Key, progress: Progress, slot: Slot) -> None:
         underway = self._underway.get(key)

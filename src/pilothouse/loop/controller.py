@@ -21,6 +21,7 @@ from pilothouse.loop.reconcile import Reconciler
 from pilothouse.loop.repairs import Repairs
 from pilothouse.loop.rivals import Rivals
 from pilothouse.loop.sources import SourceReader
+from pilothouse.loop.statuses import Statuses
 from pilothouse.loop.survey import Surveyor
 from pilothouse.loop.triggers import Claims, Configs, Connections
 from pilothouse.loop.upgrades import Upgrades
@@ -155,12 +156,19 @@ class Controller:
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop`, then let what is being applied finish."""
         async with asyncio.TaskGroup() as tasks:
-            actions = self._actions(tasks)
-            committer = Committer(self._writer, self._archive, self._queue, self._clock)
+            statuses = Statuses(self._releases, self._writer, self._queue, self._clock)
+            actions = self._actions(tasks, statuses)
+            committer = Committer(self._writer, statuses, self._archive, self._queue, self._clock)
             upgrades = Upgrades(tasks, self._finder, self._queue)
-            testing = self._actions(tasks)
+            testing = self._actions(tasks, statuses)
             repairs = Repairs(
-                tasks, self._queue, self._clock, self._writer, self._archive, self._meter
+                tasks,
+                self._queue,
+                self._clock,
+                self._writer,
+                statuses,
+                self._archive,
+                self._meter,
             )
             surveyor = Surveyor(
                 releases=self._releases,
@@ -175,11 +183,12 @@ class Controller:
                 defaults=self._settings.defaults,
             )
             tests = HelmTests(
-                testing, committer, self._writer, self._queue, self._clock, surveyor.errand
+                testing, committer, statuses, self._queue, self._clock, surveyor.errand
             )
             reconciler = Reconciler(
                 surveyor=surveyor,
                 writer=self._writer,
+                statuses=statuses,
                 committer=committer,
                 actions=actions,
                 repairs=repairs,
@@ -206,11 +215,12 @@ class Controller:
             await repairs.drain(self._settings.grace.total_seconds())
             await testing.drain(self._settings.grace.total_seconds())
             await actions.drain(self._settings.grace.total_seconds())
+            await statuses.tell_all()
             self._queue.close()
 
-    def _actions(self, tasks: asyncio.TaskGroup) -> Actions:
+    def _actions(self, tasks: asyncio.TaskGroup, statuses: Statuses) -> Actions:
         at_once, owner = self._settings.actions_at_once, self._settings.instance
-        return Actions(tasks, at_once, owner, self._queue.add, self._meter)
+        return Actions(tasks, at_once, owner, self._queue.add, statuses.begun, self._meter)
 
     async def _work(self, reconciler: Reconciler, lookout: Lookout, passes: Passes) -> None:
         await self._known.wait()

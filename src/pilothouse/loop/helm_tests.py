@@ -24,7 +24,8 @@ from pilothouse.errors import PilothouseError
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.queue import KeyedQueue
-from pilothouse.ports import Clock, Target, Writer
+from pilothouse.loop.statuses import Statuses
+from pilothouse.ports import Clock, Target
 
 
 class HelmTests:
@@ -34,7 +35,7 @@ class HelmTests:
         self,
         running: Actions,
         committer: Committer,
-        writer: Writer,
+        statuses: Statuses,
         queue: KeyedQueue,
         clock: Clock,
         errand: Callable[[Key, Release], Errand],
@@ -42,7 +43,7 @@ class HelmTests:
         # Actions of their own: tests under way are no reason to look at a release less closely.
         self._running = running
         self._committer = committer
-        self._writer = writer
+        self._statuses = statuses
         self._queue = queue
         self._clock = clock
         self._errand = errand
@@ -105,6 +106,6 @@ class HelmTests:
             return release
         if not wanted.policies.update:
             return await self._committer.commit(key, release, refused(release, now))
-        release = await self._writer.status(release, announced(release, tests, now))
+        release = await self._statuses.write(key, release, announced(release, tests, now))
         self._running.start(key, self._errand(key, release), target, wanted, tests)
         return release

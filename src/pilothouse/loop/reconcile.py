@@ -14,7 +14,6 @@ from pilothouse.api.release import EXTERNAL_NAME, FINALIZER, Release
 from pilothouse.core.abandon import ABANDON
 from pilothouse.core.conclude import (
     announce,
-    attempts_of,
     conclude_action,
 )
 from pilothouse.core.decide import decide
@@ -51,9 +50,8 @@ from pilothouse.errors import (
     EngineLost,
     PilothouseError,
 )
-from pilothouse.faults import FaultKind
+from pilothouse.faults import NO_CHART, FaultKind
 from pilothouse.loop.actions import Actions
-from pilothouse.loop.calm import Calm
 from pilothouse.loop.checks import Checks
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.connection import gather
@@ -65,6 +63,7 @@ from pilothouse.loop.polls import Polls
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.refusals import Refusals
 from pilothouse.loop.repairs import Repairs
+from pilothouse.loop.statuses import Statuses
 from pilothouse.loop.survey import Surveyor
 from pilothouse.loop.triggers import Connections
 from pilothouse.ports import Clock, Target, Writer
@@ -80,6 +79,7 @@ class Reconciler:
         *,
         surveyor: Surveyor,
         writer: Writer,
+        statuses: Statuses,
         committer: Committer,
         actions: Actions,
         repairs: Repairs,
@@ -92,6 +92,7 @@ class Reconciler:
         self._surveyor = surveyor
         self._dependencies = surveyor.dependencies
         self._writer = writer
+        self._statuses = statuses
         self._committer = committer
         self._actions = actions
         self._repairs = repairs
@@ -100,7 +101,6 @@ class Reconciler:
         self._clock = clock
         self._connections = connections
         self._departures = Departures(committer, clock, abandon_after)
-        self._calm = Calm(queue, clock)
         self._refusals = Refusals(surveyor, committer, queue, clock)
         self._versions = LateVersions(surveyor, writer)
         self._checks = Checks(surveyor, committer, queue, clock)
@@ -111,7 +111,7 @@ class Reconciler:
         """The object is gone."""
         self._let_go.pop(key, None)
         self._departures.forget(key)
-        self._calm.forget(key)
+        self._statuses.forget(key)
         self._polls.forget(key)
         self._repairs.forget(key)
         self._tests.forget(key)
@@ -121,6 +121,10 @@ class Reconciler:
 
     async def run_pass(self, key: Key, release: Release) -> None:
         """Take one step for one Release."""
+        await self._pass(key, self._statuses.known(key, release))
+        await self._statuses.tell_due(key)
+
+    async def _pass(self, key: Key, release: Release) -> None:
         began = time.perf_counter()
         ours = FINALIZER in release.metadata.finalizers
         if release.metadata.deletion_timestamp and not ours:
@@ -172,6 +176,7 @@ class Reconciler:
         await self._tell_left_behind(key, release, wanted)
         if not wanted.absent and not wanted.paused:
             release, wanted = await self._versions.settle(key, release, wanted, target)
+            release = self._statuses.known(key, release)
         ended = self._actions.take_ended(key, release.metadata.uid)
         if ended:
             release = await self._conclude(key, release, wanted, target, ended)
@@ -185,7 +190,8 @@ class Reconciler:
         observed = self._repairs.look(key, target, wanted, observed, everything=asked)
         now = self._clock.now()
         state = classify(wanted, observed, now)
-        plan = decide(wanted, observed, state, attempts_of(release), now)
+        attempts = self._surveyor.attempts(key, release, wanted)
+        plan = decide(wanted, observed, state, attempts, now)
         plan = gate(plan, self._dependencies.latest(key), now)
         plan = in_order(plan, wanted, release, self._dependencies.dependants(key), now)
         plan = self._tests.first(key, plan)
@@ -205,6 +211,8 @@ class Reconciler:
         fault = ended.outcome.fault
         memory = self._surveyor.memory(key)
         memory.namespace_missing = bool(fault and fault.kind is FaultKind.NAMESPACE_MISSING)
+        no_chart = fault and fault.kind in NO_CHART
+        memory.denied_with = ended.desired.chart.access if no_chart else None
         if fault is None and isinstance(ended.plan, Install | Upgrade):
             memory.made_from = ended.desired
         observed = await self._surveyor.observe(key, release, wanted, target)
@@ -230,7 +238,7 @@ class Reconciler:
                 now = self._clock.now()
                 status = announce(release, wanted, plan, now)
                 status = self._dependencies.told(key, release, status, now)
-                await self._writer.status(release, status)
+                release = await self._statuses.write(key, release, status)
                 self._actions.start(key, self._surveyor.errand(key, release), target, wanted, plan)
             case Rest() | Wait() | Stop():
                 self._wait(key, plan)
@@ -243,8 +251,6 @@ class Reconciler:
                 elif isinstance(plan, Wait):
                     status = still_ready(release, wanted, observed, state, status, now)
                 status = self._dependencies.told(key, release, status, now)
-                if self._calm.holds(key, release.status, status):
-                    return
                 await self._repairs.write(key, release, wanted, observed, status)
                 for notice in news(release.status, status):
                     await self._writer.tell(release, notice)

@@ -27,6 +27,7 @@ from pilothouse.errors import EngineLost, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.slots import Slots
+from pilothouse.loop.statuses import Statuses
 from pilothouse.ports import Archive, Clock, Comparison, Meter, Target, Writer
 
 log = structlog.get_logger(__name__)
@@ -47,6 +48,7 @@ class Repairs:
         queue: KeyedQueue,
         clock: Clock,
         writer: Writer,
+        statuses: Statuses,
         archive: Archive,
         meter: Meter,
     ) -> None:
@@ -54,6 +56,7 @@ class Repairs:
         self._queue = queue
         self._clock = clock
         self._writer = writer
+        self._statuses = statuses
         self._archive = archive
         self._meter = meter
         self._slots = Slots(AT_ONCE)
@@ -160,14 +163,14 @@ class Repairs:
         """Write a status with what stands, and tell what is new of it."""
         drift, synced = observed.drift, find(status.conditions, SYNCED)
         if drift is None or synced is None or synced.status != "True":
-            return await self._writer.status(release, status)
+            return await self._statuses.write(key, release, status)
         now = self._clock.now()
         if drift.until:
             self._queue.add_after(key, drift.until - now + timedelta(milliseconds=5))
         status = with_drift(release, status, drift, wanted.secrets, now)
         known = self._known.get(key, _NOTHING)
         told = news(release, drift, wanted.secrets, known.named)
-        written = await self._writer.status(release, status)
+        written = await self._statuses.write(key, release, status)
         fights = [one for one in drift.stands if one.why is Standing.FIGHT]
         if fights:
             places = {(one.ref, place.path) for one in fights for place in one.differences}

@@ -7,11 +7,14 @@ import msgspec
 
 from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
+from pilothouse.core.access import Access
 from pilothouse.core.attention import attention_to
+from pilothouse.core.conclude import attempts_of
 from pilothouse.core.desired import Defaults, Desired, ReleaseName, Sources, desired
 from pilothouse.core.observed import Decoded, Observed
 from pilothouse.core.outcome import Errand
 from pilothouse.core.policy import seniority
+from pilothouse.core.retry import Attempts
 from pilothouse.core.trust import Checked, settled, unchecked
 from pilothouse.core.versions import kept_to_deployed, must_look_inside
 from pilothouse.errors import Missing, PilothouseError
@@ -32,6 +35,7 @@ class Memory:
         "config",
         "connected",
         "decoded",
+        "denied_with",
         "left_behind",
         "made_from",
         "namespace_missing",
@@ -44,6 +48,8 @@ class Memory:
         self.checked: Checked | None = None
         # The ProviderConfig it names or selects, for when that is gone.
         self.config = ""
+        # What the chart's server was shown when there was no getting the chart.
+        self.denied_with: Access | None = None
         # What the connection secret was last made of.
         self.connected: object = None
         # A Helm release that this one stood for before its name or namespace was changed.
@@ -133,6 +139,14 @@ class Surveyor:
         with contextlib.suppress(Missing):
             memory.config = self.config_of(release)
         return memory.config
+
+    def attempts(self, key: Key, release: Release, wanted: Desired) -> Attempts:
+        """Return what was tried; who has other credentials than before need not wait for the next try."""
+        denied_with = self.memory(key).denied_with
+        attempts = attempts_of(release)
+        if denied_with is None or denied_with == wanted.chart.access:
+            return attempts
+        return replace(attempts, asked_for_now=True)
 
     def errand(self, key: Key, release: Release) -> Errand:
         """Say for whom something is done, and where."""

@@ -4,6 +4,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 from pilothouse.api.kinds import LEASE
+from pilothouse.api.meta import Key
 from pilothouse.clusters.instance import new_instance
 from pilothouse.clusters.lease import OURS, InstanceLease
 from pilothouse.clusters.objects import Objects
@@ -48,9 +49,41 @@ async def test_leases_of_killed_instances_go_and_no_others(
             while await names() != kept | {f"pilothouse-{me}"}:  # noqa: ASYNC110 - a look at the server
                 await asyncio.sleep(0.05)
         assert await heart.alive("living")
-        assert not await heart.alive("slow")
         assert not await heart.alive("killed")
     finally:
         beating.cancel()
         await asyncio.wait({beating})
     assert await names() == kept
+
+
+async def test_clocks_that_differ_make_nobody_dead(engine: EngineClient, at, namespace) -> None:
+    objects = Objects(engine, at)
+    heart = InstanceLease(objects, new_instance(), namespace)
+    key = Key(LEASE.qualified, namespace, "pilothouse-behind")
+
+    def at_minutes(number: float) -> str:
+        moment = datetime.now(UTC) + timedelta(minutes=number)
+        return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    manifest = {
+        "apiVersion": LEASE.api_version,
+        "kind": LEASE.kind,
+        "metadata": {"name": key.name},
+        "spec": {"leaseDurationSeconds": 1, "renewTime": at_minutes(-4)},
+    }
+    await objects.create(LEASE, manifest, namespace)
+
+    async def ends() -> None:
+        async with asyncio.timeout(30):
+            while await heart.alive("behind"):  # noqa: ASYNC110 - a look at the server
+                await asyncio.sleep(0.05)
+
+    assert await heart.alive("behind"), "its clock is four minutes behind"
+    await ends()
+    await objects.merge(LEASE, key, {"spec": {"renewTime": at_minutes(-3)}})
+    assert await heart.alive("behind"), "it was renewed"
+    await objects.merge(LEASE, key, {"spec": {"renewTime": at_minutes(60)}})
+    assert await heart.alive("behind")
+    await ends()
+    await objects.merge(LEASE, key, {"spec": {"renewTime": at_minutes(-60)}})
+    assert not await heart.alive("behind"), "no clock is as wrong as that"

@@ -1,0 +1,133 @@
+"""Statuses: what is known of a Release at once, and what is told of it when it is time.
+
+A pass reads back what the pass before concluded, told or not. What may wait (core/pace.py) is told together with
+what follows; a crash loses it like any status that was not written yet, and the next start concludes from Helm's
+records.
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import msgspec
+import structlog
+
+from pilothouse.api.meta import Key
+from pilothouse.api.release import Release
+from pilothouse.api.status import ReleaseStatus
+from pilothouse.core.pace import BEGUN, LONGEST, is_next_step, patience
+from pilothouse.errors import Missing, PilothouseError
+from pilothouse.loop.queue import KeyedQueue
+from pilothouse.ports import Clock, Releases, Writer
+
+log = structlog.get_logger(__name__)
+
+AFTER_OUTAGE = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    uid: str
+    status: ReleaseStatus
+    first: datetime
+    until: datetime
+
+
+class Statuses:
+    """Which Releases have something to tell, and since when."""
+
+    def __init__(self, releases: Releases, writer: Writer, queue: KeyedQueue, clock: Clock) -> None:
+        self._releases = releases
+        self._writer = writer
+        self._queue = queue
+        self._clock = clock
+        self._held: dict[Key, _Held] = {}
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
+
+    def known(self, key: Key, release: Release) -> Release:
+        """Return the Release with the newest status, told or not."""
+        held = self._held.get(key)
+        if held is None or held.uid != release.metadata.uid:
+            return release
+        return msgspec.structs.replace(release, status=held.status)
+
+    async def write(self, key: Key, release: Release, status: ReleaseStatus) -> Release:
+        """Tell a status, now or soon; return the Release with it."""
+        told = self._told(key, release)
+        if told.status == status:
+            self.forget(key)
+            return msgspec.structs.replace(release, status=status)
+        if self._may_wait(key, told, status):
+            return msgspec.structs.replace(release, status=status)
+        written = await self._writer.status(told, status)
+        self.forget(key)
+        return written
+
+    async def tell_due(self, key: Key) -> None:
+        """Tell what has waited for long enough; a pass that had more to say has told it along."""
+        held, release = self._held.get(key), self._releases.get(key)
+        if held is None or release is None or held.uid != release.metadata.uid:
+            self.forget(key)
+            return
+        try:
+            await self.write(key, release, held.status)
+        except Missing:
+            self.forget(key)
+        except PilothouseError as error:
+            # There is nobody to tell now. It is kept, and the next pass may have more to say.
+            log.warning("cannot write", key=str(key), error=error.message)
+            self._hold(key, replace(held, until=self._clock.now() + AFTER_OUTAGE))
+
+    async def tell_all(self) -> None:
+        """Tell everything, before the end; what cannot be told is concluded by the next start."""
+        for key, held in list(self._held.items()):
+            release = self._releases.get(key)
+            self.forget(key)
+            if release and release.metadata.uid == held.uid:
+                try:
+                    await self._writer.status(release, held.status)
+                except Missing:
+                    continue
+                except PilothouseError as error:
+                    log.warning("cannot write", key=str(key), error=error.message)
+                    return
+
+    def begun(self, key: Key) -> None:
+        """It is this Release's turn: what is being done is soon told, unless it is soon done."""
+        held, until = self._held.get(key), self._clock.now() + BEGUN
+        if held and until < held.until:
+            self._hold(key, replace(held, until=until))
+
+    def forget(self, key: Key) -> None:
+        """Nothing is held back any more."""
+        self._held.pop(key, None)
+        timer = self._timers.pop(key, None)
+        if timer:
+            timer.cancel()
+
+    def _may_wait(self, key: Key, told: Release, status: ReleaseStatus) -> bool:
+        """Hold a status back, if that is in time; its key comes again when it no longer is."""
+        now, uid = self._clock.now(), told.metadata.uid
+        until, first = now + patience(told.status, status), now
+        held = self._held.get(key)
+        if held and held.uid == uid:
+            first = held.first
+            if not is_next_step(held.status, status):
+                until = min(until, held.until)
+        until = min(until, first + LONGEST)
+        # A clock that was set back must not hold it for longer.
+        if until <= now or first > now:
+            return False
+        self._hold(key, _Held(uid, status, first, until))
+        return True
+
+    def _hold(self, key: Key, held: _Held) -> None:
+        self.forget(key)
+        left = (held.until - self._clock.now()).total_seconds()
+        self._timers[key] = asyncio.get_running_loop().call_later(left, self._queue.add, key)
+        self._held[key] = held
+
+    def _told(self, key: Key, release: Release) -> Release:
+        """Return the Release with the status that everybody can read."""
+        seen = self._releases.get(key)
+        return seen if seen and seen.metadata.uid == release.metadata.uid else release
