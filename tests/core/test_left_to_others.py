@@ -9,7 +9,7 @@ from pilothouse.core.desired import desired
 from pilothouse.core.drift import left_to_others
 from pilothouse.core.drift_rules import DriftMode, DriftRules, Exemption
 from pilothouse.core.plan import Rollback, Uninstall, Upgrade
-from pilothouse.engine.codec import run_request
+from pilothouse.engine.run_codec import run_request
 from pilothouse.ports import Order
 
 REPLICAS = Exemption(("/spec/replicas",), kind="Deployment", name="web-*")

@@ -14,7 +14,7 @@ from pilothouse.core.drift_known import Correction
 from pilothouse.core.observed import Decoded, ObjectRef, Suspect
 from pilothouse.core.outcome import Outcome
 from pilothouse.core.versions import Found, Query
-from pilothouse.engine import chart_codec, codec
+from pilothouse.engine import chart_codec, codec, run_codec
 from pilothouse.engine.failures import our_errors
 from pilothouse.engine.line import SERVICE, EngineLine
 from pilothouse.engine.v1 import engine_pb2 as pb
@@ -275,11 +275,11 @@ class EngineClient(EngineLine):
 
     async def run(self, at: Credentials, order: Order) -> AsyncGenerator[Progress | Outcome, None]:
         """Do an action. Leaving early ends its waits, never an apply under way."""
-        request = codec.run_request(order)
+        request = run_codec.run_request(order)
         request.cluster = await self.connect(at)
         async with aclosing(self._stream("Run", request, pb.RunEvent)) as events:
             async for event in events:
-                yield codec.run_event(event)
+                yield run_codec.run_event(event)
 
 
 def _attention(one: Attention | ReleaseName) -> pb.Attention:

@@ -1,4 +1,4 @@
-"""Gather the values that go into a Release's connection secret."""
+"""Keep a Release's connection secret: gather the values that go into it, write it when they may have changed."""
 
 import base64
 import re
@@ -6,16 +6,44 @@ from typing import Any
 
 import msgspec
 
+from pilothouse.api.meta import Key
 from pilothouse.api.references import ConnectionDetail
 from pilothouse.api.release import Release
 from pilothouse.core.desired import Desired
+from pilothouse.core.observed import Observed
 from pilothouse.errors import InvalidInput, Missing
 from pilothouse.faults import FaultKind
-from pilothouse.ports import Target
+from pilothouse.loop.survey import Surveyor
+from pilothouse.loop.triggers import Connections
+from pilothouse.ports import Target, Writer
 
 RELEASE_NAME = "meta.helm.sh/release-name"
 RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 _STEP = re.compile(r"\[\s*(?:'([^']*)'|\"([^\"]*)\"|([^\]]*))\s*\]|([^.\[\]]+)")
+
+
+class ConnectionSecrets:
+    """Writes connection secrets, and remembers what each was made of."""
+
+    def __init__(self, surveyor: Surveyor, writer: Writer, connections: Connections) -> None:
+        self._surveyor = surveyor
+        self._writer = writer
+        self._connections = connections
+
+    async def keep(
+        self, key: Key, release: Release, wanted: Desired, target: Target, observed: Observed
+    ) -> None:
+        """Write the connection secret when what it is made of may have changed."""
+        if release.spec.write_connection_secret_to_ref is None:
+            return
+        turn = self._connections.turn(key)
+        made_of = (release.metadata.generation, observed.record, observed.objects, turn)
+        memory = self._surveyor.memory(key)
+        if memory.connected == made_of:
+            return
+        data = await gather(release, wanted, target)
+        await self._writer.connect_secret(release, data)
+        memory.connected = made_of
 
 
 async def gather(release: Release, wanted: Desired, target: Target) -> dict[str, str]:

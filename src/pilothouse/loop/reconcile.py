@@ -54,7 +54,7 @@ from pilothouse.faults import NO_CHART, FaultKind
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.checks import Checks
 from pilothouse.loop.commit import Committer
-from pilothouse.loop.connection import gather
+from pilothouse.loop.connection import ConnectionSecrets
 from pilothouse.loop.departures import Departures, abandoned
 from pilothouse.loop.helm_tests import HelmTests
 from pilothouse.loop.late_versions import LateVersions
@@ -99,7 +99,7 @@ class Reconciler:
         self._tests = tests
         self._queue = queue
         self._clock = clock
-        self._connections = connections
+        self._connection = ConnectionSecrets(surveyor, writer, connections)
         self._departures = Departures(committer, clock, abandon_after)
         self._refusals = Refusals(surveyor, committer, queue, clock)
         self._versions = LateVersions(surveyor, writer)
@@ -243,7 +243,7 @@ class Reconciler:
             case Rest() | Wait() | Stop():
                 self._wait(key, plan)
                 if isinstance(plan, Rest) and state.name in {StateName.IN_SYNC, StateName.UNREADY}:
-                    await self._connect(key, release, wanted, target, observed)
+                    await self._connection.keep(key, release, wanted, target, observed)
                 now = self._clock.now()
                 status = conclude_quiet(release, wanted, observed, state, plan, now)
                 if status.synced and isinstance(plan, Rest):
@@ -302,21 +302,6 @@ class Reconciler:
             await self._abandon(key, release, verdict.message)
         except (Conflict, EngineLost):
             self._queue.add(key)
-
-    async def _connect(
-        self, key: Key, release: Release, wanted: Desired, target: Target, observed: Observed
-    ) -> None:
-        """Write the connection secret when what it is made of may have changed."""
-        if release.spec.write_connection_secret_to_ref is None:
-            return
-        turn = self._connections.turn(key)
-        made_of = (release.metadata.generation, observed.record, observed.objects, turn)
-        memory = self._surveyor.memory(key)
-        if memory.connected == made_of:
-            return
-        data = await gather(release, wanted, target)
-        await self._writer.connect_secret(release, data)
-        memory.connected = made_of
 
     def _wait(self, key: Key, plan: Rest | Wait | Stop) -> None:
         if isinstance(plan, Wait | Stop) and plan.until:
