@@ -5,6 +5,7 @@ from typing import Any
 
 import yaml
 from stage import Stage, conditions, eventually
+from templates import hook
 
 CONFIG_MAP = """\
 apiVersion: v1
@@ -120,6 +121,38 @@ def test_an_upgrade_waits_for_the_newest_of_its_dependency(stage: Stage, namespa
     eventually(lambda: message("upper") == "two")
     stage.wait("upper", "Ready")
     assert stage.get("upper")["status"]["atProvider"]["revision"] == 2
+
+
+def test_an_upgrade_through_a_shared_key_keeps_the_order(stage: Stage, hub, namespace) -> None:
+    stage.chart("shared-low", {"cm.yaml": CONFIG_MAP, "hook.yaml": hook("pre-upgrade")})
+    stage.chart("shared-high", {"cm.yaml": CONFIG_MAP})
+    values = [{"configMapKeyRef": {"name": "shared", "namespace": namespace}}]
+
+    def share(message: str, pod: str) -> None:
+        data = {"values.yaml": json.dumps({"message": message, "pod": pod})}
+        metadata = {"name": "shared", "namespace": namespace}
+        manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+        hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+
+    def message(name: str) -> str:
+        return hub.kubectl("get", "cm", name, "-n", namespace, "-o", "jsonpath={.data.message}")
+
+    share("one", "succeeded")
+    install(
+        stage,
+        stage.manifest("keylow", "shared-low", namespace, valuesFrom=values),
+        stage.manifest("keyhigh", "shared-high", namespace, valuesFrom=values, beside=on("keylow")),
+    )
+    stage.wait("keyhigh", "Ready")
+    # Both are woken by one change, and no generation tells which of them is behind.
+    share("two", "pending")
+    said = stage.refused("keyhigh", "DependencyNotReady")
+    assert 'Release "keylow"' in said
+    assert (message("keylow"), message("keyhigh")) == ("one", "one")
+    share("two", "succeeded")
+    eventually(lambda: message("keyhigh") == "two")
+    assert message("keylow") == "two"
+    assert stage.wait("keyhigh", "Ready")["status"]["atProvider"]["revision"] == 2
 
 
 def test_an_expression_says_when_a_dependency_is_ready(stage: Stage, hub, namespace) -> None:

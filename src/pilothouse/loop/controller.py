@@ -81,7 +81,8 @@ class Controller:
         self._connections = Connections()
         # Releases that find their ProviderConfig by who made both: any config may be theirs.
         self._selecting: dict[Key, Release] = {}
-        self._dependencies = Dependencies(releases, targets, self._queue)
+        self._statuses = Statuses(releases, writer, self._queue, clock)
+        self._dependencies = Dependencies(self._statuses, targets, self._queue)
         self._known = asyncio.Event()
 
     def release_changed(self, key: Key, value: msgspec.Struct | None) -> set[str]:
@@ -94,7 +95,8 @@ class Controller:
         else:
             self._selecting.pop(key, None)
         self.wake(self._rivals.put(key, release))
-        self.wake(self._dependencies.put(key, release))
+        known = self._statuses.known(key, release) if release else None
+        self.wake(self._dependencies.put(key, known))
         if release and not release.metadata.deletion_timestamp:
             self._sources.note(key, release)
         return self._configs.put(key, self._config_of(release))
@@ -156,11 +158,11 @@ class Controller:
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop`, then let what is being applied finish."""
         async with asyncio.TaskGroup() as tasks:
-            statuses = Statuses(self._releases, self._writer, self._queue, self._clock)
-            actions = self._actions(tasks, statuses)
+            statuses = self._statuses
+            actions = self._actions(tasks)
             committer = Committer(self._writer, statuses, self._archive, self._queue, self._clock)
             upgrades = Upgrades(tasks, self._finder, self._queue)
-            testing = self._actions(tasks, statuses)
+            testing = self._actions(tasks)
             repairs = Repairs(
                 tasks,
                 self._queue,
@@ -218,9 +220,9 @@ class Controller:
             await statuses.tell_all()
             self._queue.close()
 
-    def _actions(self, tasks: asyncio.TaskGroup, statuses: Statuses) -> Actions:
+    def _actions(self, tasks: asyncio.TaskGroup) -> Actions:
         at_once, owner = self._settings.actions_at_once, self._settings.instance
-        return Actions(tasks, at_once, owner, self._queue.add, statuses.begun, self._meter)
+        return Actions(tasks, at_once, owner, self._queue.add, self._statuses.begun, self._meter)
 
     async def _work(self, reconciler: Reconciler, lookout: Lookout, passes: Passes) -> None:
         await self._known.wait()
@@ -242,8 +244,8 @@ class Controller:
             return
         try:
             await one.run_pass(key, release)
-            # What was just written about it is what its dependants may be waiting for.
-            self.wake(self._dependencies.put(key, self._releases.get(key)))
+            # What was just concluded about it is what its dependants may be waiting for, told or not.
+            self.wake(self._dependencies.put(key, self._statuses.get(key)))
         except Exception:
             # The one place that catches everything: a bug must cost one release its pass, not all.
             log.exception("pass failed", key=str(key))

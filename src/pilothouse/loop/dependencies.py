@@ -1,6 +1,6 @@
 """Who depends on what, and whom a change of it wakes: a look-up per change, nothing is polled.
 
-Releases are judged by their latest sight; any other object is looked at by the engine, once for all Releases
+Releases are judged by the newest status, told or not; any other object is looked at by the engine, once for all Releases
 that ask the same of it.
 """
 
@@ -31,7 +31,8 @@ from pilothouse.core.observed import Health
 from pilothouse.errors import EngineLost, InvalidInput, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.loop.queue import KeyedQueue
-from pilothouse.ports import Releases, Target, Targets
+from pilothouse.loop.statuses import Statuses
+from pilothouse.ports import Target, Targets
 
 Sight = tuple[str, ReleaseName]
 Item = TypeVar("Item")
@@ -75,7 +76,7 @@ class _Index(Generic[Item]):
 class Dependencies:
     """The graph of Releases, and the objects beside it that some of them depend on."""
 
-    def __init__(self, releases: Releases, targets: Targets, queue: KeyedQueue) -> None:
+    def __init__(self, releases: Statuses, targets: Targets, queue: KeyedQueue) -> None:
         self._releases = releases
         self._targets = targets
         self._queue = queue

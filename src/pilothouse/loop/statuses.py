@@ -51,6 +51,11 @@ class Statuses:
             return release
         return msgspec.structs.replace(release, status=held.status)
 
+    def get(self, key: Key) -> Release | None:
+        """Return the latest sight of a Release, with its newest status."""
+        release = self._releases.get(key)
+        return self.known(key, release) if release else None
+
     async def write(self, key: Key, release: Release, status: ReleaseStatus) -> Release:
         """Tell a status, now or soon; return the Release with it."""
         told = self._told(key, release)
