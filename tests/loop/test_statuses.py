@@ -213,3 +213,48 @@ async def test_all_is_told_before_the_end() -> None:
     told.cluster.refuses = Missing("gone", FaultKind.UNKNOWN_CLUSTER)
     await told.statuses.tell_all()
     assert await told.after(LONGEST) == [INSTALLED]
+
+
+async def test_what_is_due_in_a_long_pass_is_told_meanwhile() -> None:
+    told = Told()
+    told.queue.add(SHOP)
+    assert await told.queue.get() == SHOP
+    await told.write(INSTALLED)
+    told.clock.moment += ENDED
+    async with asyncio.timeout(10):
+        while not told.cluster.written:  # noqa: ASYNC110 - the hand clock and the timer's are two
+            await asyncio.sleep(0.01)
+    assert told.cluster.written == [INSTALLED]
+    told.queue.done(SHOP)
+
+
+async def test_an_edit_that_comes_with_the_answer_is_for_the_next_pass() -> None:
+    told = Told()
+    assert told.cluster.one
+    began_with = told.cluster.one
+    edited = msgspec.structs.replace(began_with.metadata, generation=2)
+    told.cluster.one = msgspec.structs.replace(began_with, metadata=edited)
+    written = await told.statuses.write(SHOP, began_with, RUNS)
+    assert (written.metadata.generation, written.status) == (1, RUNS)
+
+
+async def test_a_pass_that_ends_badly_knows_what_it_concluded() -> None:
+    told = Told()
+    assert told.cluster.one
+    began_with = told.cluster.one
+    await told.write(INSTALLING)
+    await told.write(INSTALLED)
+    assert told.statuses.current(SHOP, began_with).status == INSTALLED
+    await told.write(RUNS)
+    assert told.statuses.current(SHOP, began_with).status == RUNS
+    held = told.statuses.get(SHOP)
+    assert held
+    assert held.status == RUNS
+
+
+async def test_nothing_is_told_when_somebody_else_has_the_word() -> None:
+    told = Told()
+    await told.write(INSTALLING)
+    told.statuses.forget_all()
+    await told.statuses.tell_all()
+    assert await told.after(LONGEST) == []

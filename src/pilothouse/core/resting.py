@@ -18,6 +18,10 @@ from pilothouse.core.observed import Decoded, Observed, Record
 from pilothouse.core.plan import Plan, Rest, Stop
 from pilothouse.core.redact import redact
 from pilothouse.core.state import State, StateName
+from pilothouse.core.versions import deployed_chart
+
+# How the digest of a package begins, on the record of the revision that was made with it.
+PACKAGE = "sha256:"
 
 
 def conclude_quiet(
@@ -53,9 +57,7 @@ def conclude_quiet(
     if not deployed:
         return status
     if observed.record and observed.record.digest == desired.digest:
-        # Also after the status was lost: the digest tells that all of this is deployed.
-        asked = status.at_provider.digest or desired.chart.digest
-        status = as_deployed(status, desired, asked)
+        status = _as_noted(status, desired, observed.record)
     return msgspec.structs.replace(
         status,
         conditions=with_conditions(
@@ -97,8 +99,10 @@ def deployed_ready(
     generation = release.metadata.generation
     if desired.by_objects and objects_of(observed) is None:
         held = find(release.status.conditions, READY)
-        # Not looked at yet (after a restart, say): what was true for this spec is still the best answer.
-        if held and held.observed_generation == generation and held.reason == "Available":
+        # Not looked at yet (after a restart, say): what was true for this revision is still the best answer.
+        record = observed.record
+        same = record is not None and record.revision == release.status.at_provider.revision
+        if same and held and held.observed_generation == generation and held.reason == "Available":
             return held
         return ready(
             release,
@@ -120,6 +124,20 @@ def _without_error(attempt: LastAttempt) -> LastAttempt:
 def requested(release: Release) -> str:
     """Return the newest wish, by annotation, to look again."""
     return release.metadata.annotations.get(RECONCILE_REQUESTED, "")
+
+
+def _as_noted(status: ReleaseStatus, desired: Desired, record: Record) -> ReleaseStatus:
+    """Return the status with what was noted of the newest revision, or would have been."""
+    if status.at_provider.revision == record.revision:
+        return as_deployed(status, desired, status.at_provider.digest or desired.chart.digest)
+    # What its action came to was never told: the digest tells that all of this is deployed, its stamp tells the package.
+    status = as_deployed(status, desired, desired.chart.digest)
+    if not record.source.startswith(PACKAGE):
+        return status
+    version = record.chart_version or desired.chart.version
+    return msgspec.structs.replace(
+        status, chart=deployed_chart(desired, version, record.source, republished="")
+    )
 
 
 def as_deployed(status: ReleaseStatus, made_with: Desired, pin: str) -> ReleaseStatus:

@@ -48,7 +48,8 @@ def run_request(order: Order) -> pb.RunRequest:
             request.patches.extend(desired.patches)
             request.chart_annotations.update(dict(desired.patch_annotations))
             request.kustomization = desired.kustomization.encode()
-            request.stamp_source = desired.chart.git.stamp if desired.chart.git else ""
+            git = desired.chart.git
+            request.stamp_source = git.stamp if git else order.chart_digest
             request.around.CopyFrom(_around(desired))
         case Uninstall():
             pass

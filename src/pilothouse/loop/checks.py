@@ -9,6 +9,7 @@ from pilothouse.core.state import State
 from pilothouse.core.trust import Checked, passed
 from pilothouse.core.trust_report import conclude_check
 from pilothouse.errors import EngineLost, PilothouseError
+from pilothouse.faults import NO_CHART
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.survey import Surveyor
@@ -37,6 +38,8 @@ class Checks:
     ) -> None:
         """Check, and remember that it was good or tell that it was not."""
         found = await self._check(release, wanted, target, observed)
+        denied = isinstance(found, Fault) and found.kind in NO_CHART
+        self._surveyor.memory(key).denied_with = wanted.chart.access if denied else None
         if isinstance(found, Checked):
             self._surveyor.memory(key).checked = found
             self._queue.add(key)

@@ -126,6 +126,7 @@ class Controller:
     def hands_off(self, why: str) -> None:
         """Change nothing any more, and say why; what is under way is let finish."""
         self._hands_off = why
+        self._statuses.forget_all()
         self._say(f"changing nothing: {why}")
 
     def users(self, config: str) -> int:
@@ -213,11 +214,11 @@ class Controller:
                 worker.cancel()
             await asyncio.wait(workers)
             await passes.stop()
+            await statuses.tell_all()
             upgrades.close()
             await repairs.drain(self._settings.grace.total_seconds())
             await testing.drain(self._settings.grace.total_seconds())
             await actions.drain(self._settings.grace.total_seconds())
-            await statuses.tell_all()
             self._queue.close()
 
     def _actions(self, tasks: asyncio.TaskGroup) -> Actions:

@@ -70,6 +70,10 @@ class KeyedQueue:
         """Whether a pass over a key is asked for or under way."""
         return key in self._waiting or key in self._busy
 
+    def busy(self, key: Key) -> bool:
+        """Whether a pass over a key is under way."""
+        return key in self._busy
+
     def idle(self) -> bool:
         """Whether nothing is asked for now; timers do not count."""
         return not self._ready and not self._busy

@@ -121,7 +121,11 @@ class Reconciler:
 
     async def run_pass(self, key: Key, release: Release) -> None:
         """Take one step for one Release."""
-        await self._pass(key, self._statuses.known(key, release))
+        try:
+            await self._pass(key, self._statuses.known(key, release))
+        except Exception:
+            await self._statuses.tell_due(key)
+            raise
         await self._statuses.tell_due(key)
 
     async def _pass(self, key: Key, release: Release) -> None:
@@ -138,6 +142,7 @@ class Reconciler:
                 return
             if not ours or not release.metadata.annotations.get(EXTERNAL_NAME):
                 release = await self._writer.claim(release, self._surveyor.config_of(release))
+                release = self._statuses.known(key, release)
             await self._dependencies.look(key, release)
             wanted = await self._surveyor.wanted(key, release)
             if wanted.absent and not wanted.policies.delete and not wanted.paused:
@@ -150,9 +155,11 @@ class Reconciler:
             self._queue.add(key)
             return
         except ValueError as error:
+            release = self._statuses.current(key, release)
             await self._refusals.refuse(key, release, wanted, Fault(FaultKind.INVALID, str(error)))
             return
         except PilothouseError as error:
+            release = self._statuses.current(key, release)
             if is_paused(release):
                 # What cannot be reached is nobody's concern now.
                 await self._refusals.say(

@@ -8,6 +8,7 @@ records.
 import asyncio
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from weakref import WeakValueDictionary
 
 import msgspec
 import structlog
@@ -43,6 +44,8 @@ class Statuses:
         self._clock = clock
         self._held: dict[Key, _Held] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._turns: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
+        self._telling: set[asyncio.Task[None]] = set()
 
     def known(self, key: Key, release: Release) -> Release:
         """Return the Release with the newest status, told or not."""
@@ -51,6 +54,11 @@ class Statuses:
             return release
         return msgspec.structs.replace(release, status=held.status)
 
+    def current(self, key: Key, release: Release) -> Release:
+        """Return a Release as a pass began with it, with the newest status: that pass may have concluded something."""
+        newest = self.known(key, self._told(key, release))
+        return msgspec.structs.replace(release, status=newest.status)
+
     def get(self, key: Key) -> Release | None:
         """Return the latest sight of a Release, with its newest status."""
         release = self._releases.get(key)
@@ -58,6 +66,10 @@ class Statuses:
 
     async def write(self, key: Key, release: Release, status: ReleaseStatus) -> Release:
         """Tell a status, now or soon; return the Release with it."""
+        async with self._turn(key):
+            return await self._write(key, release, status)
+
+    async def _write(self, key: Key, release: Release, status: ReleaseStatus) -> Release:
         told = self._told(key, release)
         if told.status == status:
             self.forget(key)
@@ -66,25 +78,36 @@ class Statuses:
             return msgspec.structs.replace(release, status=status)
         written = await self._writer.status(told, status)
         self.forget(key)
-        return written
+        if written.metadata.generation == release.metadata.generation:
+            return written
+        # The edit that came with the answer is for the next pass: this one judges the spec that it began with.
+        return msgspec.structs.replace(release, status=written.status)
 
     async def tell_due(self, key: Key) -> None:
         """Tell what has waited for long enough; a pass that had more to say has told it along."""
-        held, release = self._held.get(key), self._releases.get(key)
-        if held is None or release is None or held.uid != release.metadata.uid:
+        async with self._turn(key):
+            held, release = self._held.get(key), self._releases.get(key)
+            if held is None or release is None or held.uid != release.metadata.uid:
+                self.forget(key)
+                return
+            try:
+                await self._write(key, release, held.status)
+            except Missing:
+                self.forget(key)
+            except PilothouseError as error:
+                # There is nobody to tell now. It is kept, and the next pass may have more to say.
+                log.warning("cannot write", key=str(key), error=error.message)
+                self._hold(key, replace(held, until=self._clock.now() + AFTER_OUTAGE))
+
+    def forget_all(self) -> None:
+        """Somebody else has the word now."""
+        for key in list(self._held):
             self.forget(key)
-            return
-        try:
-            await self.write(key, release, held.status)
-        except Missing:
-            self.forget(key)
-        except PilothouseError as error:
-            # There is nobody to tell now. It is kept, and the next pass may have more to say.
-            log.warning("cannot write", key=str(key), error=error.message)
-            self._hold(key, replace(held, until=self._clock.now() + AFTER_OUTAGE))
 
     async def tell_all(self) -> None:
         """Tell everything, before the end; what cannot be told is concluded by the next start."""
+        if self._telling:
+            await asyncio.wait(self._telling)
         for key, held in list(self._held.items()):
             release = self._releases.get(key)
             self.forget(key)
@@ -129,8 +152,24 @@ class Statuses:
     def _hold(self, key: Key, held: _Held) -> None:
         self.forget(key)
         left = (held.until - self._clock.now()).total_seconds()
-        self._timers[key] = asyncio.get_running_loop().call_later(left, self._queue.add, key)
+        self._timers[key] = asyncio.get_running_loop().call_later(left, self._due, key)
         self._held[key] = held
+
+    def _due(self, key: Key) -> None:
+        """Let a pass tell it along with what there is more to say, unless that pass is a long one."""
+        if not self._queue.busy(key):
+            self._queue.add(key)
+            return
+        task = asyncio.get_running_loop().create_task(self.tell_due(key), name=f"tell {key}")
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    def _turn(self, key: Key) -> asyncio.Lock:
+        """Return the lock of one key: what is newer is written later."""
+        turn = self._turns.get(key)
+        if turn is None:
+            self._turns[key] = turn = asyncio.Lock()
+        return turn
 
     def _told(self, key: Key, release: Release) -> Release:
         """Return the Release with the status that everybody can read."""
