@@ -36,16 +36,20 @@ check: $(INSTALLED) ## Lint, types, import layers, generated files
 	@$(GO) engine fmt-check
 	@$(GO) engine vet ./...
 	@$(GO) engine vet -tags live ./internal/helm
-	@$(GO) engine tool staticcheck ./...
+	@$(GO) engine staticcheck ./...
+	@$(GO) engine staticcheck -tags live ./internal/helm
 	@$(GO) devcluster fmt-check
 	@$(GO) devcluster vet ./...
+	@$(GO) devcluster staticcheck ./...
 	@$(GO) bench/floor fmt-check
 	@$(GO) bench/floor vet ./...
+	@$(GO) bench/floor staticcheck ./...
 	@$(PY) scripts/gen.py --check
 
-bench: build ## Measure 100 releases against the bare Helm SDK (N=..., RESTART=1000, ARGS=--hop), or SOAK=1000 (MINUTES=..., SEED=...), or EYES=200
+bench: build ## Measure 100 releases against the bare Helm SDK (N=..., RESTART=1000, ARGS=--hop), or SOAK=1000 (MINUTES=..., SEED=...), or EYES=200, or CROWD=500
 	@$(PY) $(if $(SOAK),bench/soak.py -n $(SOAK) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)),$(if \
-	  $(EYES),bench/eyes.py --each $(EYES),bench/run.py $(if $(N),-n $(N)) $(if $(RESTART),--restart $(RESTART)))) $(ARGS)
+	  $(EYES),bench/eyes.py --each $(EYES),$(if $(CROWD),bench/crowd.py -n $(CROWD),bench/run.py $(if $(N),-n $(N)) \
+	  $(if $(RESTART),--restart $(RESTART))))) $(ARGS)
 
 gen: $(INSTALLED) ## Generate the contract's code and the CRDs
 	@$(PY) scripts/gen.py

@@ -1,6 +1,7 @@
-"""What the way through the engine costs: a patch, and a watch event, in CPU of brain and engine.
+"""What the way through the engine costs: a status patch, and a watch event, in CPU of brain and engine.
 
-Run as a program of its own, so that nothing else is in its CPU time. Prints one JSON line.
+Both are of Releases as the controller has them, spec, status and managed fields, through the controller's own writer
+and cache. Run as a program of its own, so that nothing else is in its CPU time. Prints one JSON line.
 """
 
 import argparse
@@ -13,26 +14,31 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import yaml
 from kube import MERGE, Kube, in_parallel
 from measure import cpu_seconds
+from releases import RELEASES
 
-from pilothouse import telemetry
-from pilothouse.api.kinds import Kind
-from pilothouse.api.meta import Key, Object
+from pilothouse import api, telemetry
+from pilothouse.api.health import ResourceState
+from pilothouse.api.kinds import RELEASE
+from pilothouse.api.meta import Condition, Key
+from pilothouse.api.release import Release
+from pilothouse.api.status import AtProvider, DeployedChart, LastAttempt, ReleaseStatus
 from pilothouse.app import credentials_of
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
+from pilothouse.clusters.writer import ReleaseWriter
 from pilothouse.engine.client import EngineClient
 from pilothouse.engine.process import EngineProcess, locate
 
-CONFIG_MAP = Kind(
-    group="", version="v1", kind="ConfigMap", plural="configmaps", struct=Object, namespaced=True
-)
-NAMESPACE = "default"
-OBJECTS = 20
-MARK = "bench.pilothouse/turn"
+CRD = Path(api.__file__).parent / "crds" / "releases.helm.crossplane.io.yaml"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+COUNT = 20
+WARM_UP = 5
 _PATIENCE_SECONDS = 120.0
 
 
@@ -41,118 +47,179 @@ class Eyes:
     """Counts the events that come out of the cache, and knows when the last one has."""
 
     events: int = 0
-    marks: dict[str, str] = field(default_factory=dict)
+    turns: dict[str, int] = field(default_factory=dict)
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def changed(self, key: Key, value: msgspec.Struct | None) -> None:
         """Take in one event."""
         self.events += 1
-        if isinstance(value, Object):
-            self.marks[key.name] = value.metadata.annotations.get(MARK, "")
+        if isinstance(value, Release):
+            self.turns[key.name] = value.status.at_provider.revision
         self.news.set()
 
-    async def until_all(self, mark: str) -> None:
-        """Wait until every object of ours carries a mark."""
+    async def until_all(self, turn: int) -> None:
+        """Wait until every Release has come to a turn."""
         async with asyncio.timeout(_PATIENCE_SECONDS):
-            while not all(self.marks.get(_name(number)) == mark for number in range(OBJECTS)):
+            while not all(self.turns.get(_name(number)) == turn for number in range(COUNT)):
                 self.news.clear()
                 await self.news.wait()
 
 
 async def measure(kubeconfig: Path, patches: int) -> dict[str, float]:
-    """Measure pairs of a patch and its event, then events alone."""
-    at = credentials_of(kubeconfig, "")
-    with tempfile.TemporaryDirectory(prefix="pilothouse-hop-") as cache:
-        async with EngineProcess(locate(), Path(cache)).running() as process:
+    """Measure status patches that nobody watches, then events of what another process patches."""
+    kube = Kube(kubeconfig)
+    make_releases(kube)
+    at, turns = credentials_of(kubeconfig, ""), patches // COUNT
+    with tempfile.TemporaryDirectory(prefix="pilothouse-hop-") as place:
+        async with EngineProcess(locate(), Path(place)).running() as process:
             engine = EngineClient(process)
             living = await process.current()
-            objects, eyes, known = Objects(engine, at), Eyes(), asyncio.Event()
+            cache, objects = Cache(RELEASE), Objects(engine, at)
+            writer = ReleaseWriter(objects, cache, "hop")
+            await _patch_through(writer, objects, range(1, WARM_UP))
+            cost = _Cost(living.pid)
+            await _patch_through(writer, objects, range(WARM_UP, WARM_UP + turns))
+            patch = cost.each(turns * COUNT)
+            eyes, known = Eyes(), asyncio.Event()
             async with asyncio.TaskGroup() as tasks:
-                follow = Cache(CONFIG_MAP).follow(engine, at, eyes.changed, synced=known.set)
-                following = tasks.create_task(follow, name="watch config maps")
+                follow = cache.follow(engine, at, eyes.changed, synced=known.set)
+                following = tasks.create_task(follow, name="watch releases")
                 await known.wait()
-                for number in range(OBJECTS):
-                    manifest = {"metadata": {"name": _name(number)}}
-                    await objects.create(CONFIG_MAP, manifest, NAMESPACE)
-                turns = patches // OBJECTS
-                await _patch_through(objects, eyes, range(5))  # both sides warm up
-                cost = _Cost(living.pid, eyes)
-                await _patch_through(objects, eyes, range(5, turns + 5))
-                pair, pairs = cost.each(), cost.events()
-                cost = _Cost(living.pid, eyes)
-                await _patch_beside(kubeconfig, eyes, turns)
-                event, events = cost.each(), cost.events()
+                await _patch_beside(kubeconfig, eyes, range(-WARM_UP, 0))
+                cost, before = _Cost(living.pid), eyes.events
+                await _patch_beside(kubeconfig, eyes, range(10_000, 10_000 + turns))
+                events = eyes.events - before
+                event = cost.each(events)
                 following.cancel()
     return {
-        "pairs": pairs,
-        "pair_brain_ms": pair[0],
-        "pair_engine_ms": pair[1],
+        "patches": turns * COUNT,
+        "patch_brain_ms": patch[0],
+        "patch_engine_ms": patch[1],
+        "patch_ms": sum(patch),
         "events": events,
         "event_brain_ms": event[0],
         "event_engine_ms": event[1],
         "event_ms": sum(event),
-        "patch_ms": sum(pair) - sum(event),
     }
 
 
 class _Cost:
     """CPU of brain and engine from here on."""
 
-    def __init__(self, engine: int, eyes: Eyes) -> None:
-        self._engine, self._eyes = engine, eyes
-        self._events = eyes.events
+    def __init__(self, engine: int) -> None:
+        self._engine = engine
         self._before = time.process_time(), cpu_seconds(engine)
 
-    def each(self) -> tuple[float, float]:
-        """Return milliseconds per event, of brain and engine."""
+    def each(self, count: int) -> tuple[float, float]:
+        """Return milliseconds for each of so many, of brain and engine."""
         brain = time.process_time() - self._before[0]
         engine = cpu_seconds(self._engine) - self._before[1]
-        return 1000 * brain / self.events(), 1000 * engine / self.events()
-
-    def events(self) -> int:
-        """Return how many events there were."""
-        return self._eyes.events - self._events
+        return 1000 * brain / count, 1000 * engine / count
 
 
-async def _patch_through(objects: Objects, eyes: Eyes, turns: range) -> None:
+def make_releases(kube: Kube) -> None:
+    """Create Releases in a cluster that may not know the kind yet."""
+    kube.request("POST", CRDS, yaml.safe_load(CRD.read_text()))
+    with kube.watching(CRDS) as watch:
+        while True:
+            seen = watch.next(_PATIENCE_SECONDS)
+            conditions = (seen.object.get("status", {}).get("conditions") if seen else None) or ()
+            if any((one["type"], one["status"]) == ("Established", "True") for one in conditions):
+                break
+    chart = {"name": "tiny", "repository": "http://127.0.0.1:1/charts", "version": "1.0.0"}
+    for number in range(COUNT):
+        manifest = {
+            "apiVersion": RELEASE.api_version,
+            "kind": RELEASE.kind,
+            "metadata": {"name": _name(number)},
+            "spec": {
+                "providerConfigRef": {"name": "default"},
+                "forProvider": {"chart": chart, "namespace": "bench", "values": {"message": "m"}},
+            },
+        }
+        kube.request("POST", RELEASES, manifest)
+
+
+def status_at(turn: int) -> ReleaseStatus:
+    """Return a status as a release of four objects has it; each turn changes what an upgrade does."""
+    ready = "True" if turn % 2 else "False"
+    moment = "2026-11-15T12:00:00Z"
+    conditions = [
+        Condition(
+            type=kind,
+            status=status,
+            reason=reason,
+            last_transition_time=moment,
+            observed_generation=turn,
+        )
+        for kind, status, reason in (
+            ("Synced", "True", "ReconcileSuccess"),
+            ("Ready", ready, "Available" if turn % 2 else "Unavailable"),
+        )
+    ]
+    kinds = (("v1", "ConfigMap"), ("apps/v1", "Deployment"), ("v1", "Service"), ("v1", "Secret"))
+    return ReleaseStatus(
+        conditions=conditions,
+        observed_generation=turn,
+        at_provider=AtProvider(
+            state="deployed", release_description="Upgrade complete", revision=turn, version="1.0.0"
+        ),
+        chart=DeployedChart(
+            source="http://127.0.0.1:1/charts/tiny", version="1.0.0", digest="sha256:" + "0" * 64
+        ),
+        synced=True,
+        last_attempt=LastAttempt(
+            action="Upgrade",
+            digest="0" * 40,
+            reason=f"values changed: turn {turn}",
+            started=moment,
+            finished=moment,
+        ),
+        summary=f"{3 + turn % 2}/4",
+        resources=[
+            ResourceState(
+                api_version=version, kind=kind, namespace="bench", name="tiny", state="Current"
+            )
+            for version, kind in kinds
+        ],
+        watch_mode="Cluster",
+    )
+
+
+async def _patch_through(writer: ReleaseWriter, objects: Objects, turns: range) -> None:
     async def one(number: int) -> None:
-        key = Key(CONFIG_MAP.qualified, NAMESPACE, _name(number))
+        release = await objects.get(RELEASE, _name(number))
         for turn in turns:
-            await objects.merge(CONFIG_MAP, key, _patch(f"through {turn}"))
+            release = await writer.status(release, status_at(turn))
 
     async with asyncio.TaskGroup() as tasks:
-        for number in range(OBJECTS):
+        for number in range(COUNT):
             tasks.create_task(one(number), name=f"patch {number}")
-    await eyes.until_all(f"through {turns[-1]}")
 
 
-async def _patch_beside(kubeconfig: Path, eyes: Eyes, turns: int) -> None:
+async def _patch_beside(kubeconfig: Path, eyes: Eyes, turns: range) -> None:
     """Let another process patch: this one only sees the events."""
     child = multiprocessing.get_context("spawn").Process(
         target=patch_directly, args=(kubeconfig, turns), name="patch directly", daemon=True
     )
     child.start()
     try:
-        await eyes.until_all(f"beside {turns - 1}")
+        await eyes.until_all(turns[-1])
     finally:
         child.terminate()
         child.join()
 
 
-def patch_directly(kubeconfig: Path, turns: int) -> None:
+def patch_directly(kubeconfig: Path, turns: range) -> None:
     """Patch without the engine."""
     kube = Kube(kubeconfig)
 
     def one(number: int) -> None:
-        path = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{_name(number)}"
-        for turn in range(turns):
-            kube.request("PATCH", path, _patch(f"beside {turn}"), content=MERGE)
+        for turn in turns:
+            patch: dict[str, Any] = {"status": msgspec.to_builtins(status_at(turn))}
+            kube.request("PATCH", f"{RELEASES}/{_name(number)}/status", patch, content=MERGE)
 
-    in_parallel(one, range(OBJECTS))
-
-
-def _patch(mark: str) -> dict[str, object]:
-    return {"metadata": {"annotations": {MARK: mark}}}
+    in_parallel(one, range(COUNT))
 
 
 def _name(number: int) -> str:

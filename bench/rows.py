@@ -136,6 +136,6 @@ def _restart(populate: Found, restart: Found) -> Iterator[Row]:
 
 def _hop(hop: Found) -> Iterator[Row]:
     yield Row("a watch event, brain + engine", hop["event_ms"], "ms CPU", limit=HOP_MS, digits=3)
-    yield Row("a patch, brain + engine", hop["patch_ms"], "ms CPU", limit=HOP_MS, digits=3)
-    yield Row("a patch and its event, brain", hop["pair_brain_ms"], "ms CPU", digits=3)
-    yield Row("a patch and its event, engine", hop["pair_engine_ms"], "ms CPU", digits=3)
+    yield Row("a status patch, brain + engine", hop["patch_ms"], "ms CPU", limit=HOP_MS, digits=3)
+    yield Row("a status patch, brain", hop["patch_brain_ms"], "ms CPU", digits=3)
+    yield Row("a status patch, engine", hop["patch_engine_ms"], "ms CPU", digits=3)

@@ -1,6 +1,7 @@
 """Run Go in one of our modules, with the Go that gobuild finds.
 
-go.py MODULE ARGUMENTS...   runs `go ARGUMENTS...` in MODULE; `fmt-check` fails on unformatted files
+go.py MODULE ARGUMENTS...   runs `go ARGUMENTS...` in MODULE; `fmt-check` fails on unformatted files, and
+                            `staticcheck` is the engine's, in every module
 go.py --available           says by its exit code whether a Go that will do is there
 """
 
@@ -36,9 +37,19 @@ def main(arguments: list[str]) -> int:
         if done.stdout:
             print(f"not formatted in {module}:\n{done.stdout}", file=sys.stderr)
         return 1 if done.stdout else 0
-    return subprocess.run(
-        [go.path, *rest], cwd=ROOT / module, env=environment, check=False
-    ).returncode
+    command = [str(go.path), *rest]
+    if rest[0] == "staticcheck":
+        # One module names its version; the others would need its dependencies among their own.
+        found = subprocess.run(
+            [go.path, "tool", "-n", "staticcheck"],
+            cwd=ROOT / "engine",
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        command = [found.stdout.strip(), *rest[1:]]
+    return subprocess.run(command, cwd=ROOT / module, env=environment, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ WARM_START_SECONDS = 5.0
 # Other work on the machine may slow a start down; the promise is about the cluster.
 STARTS = 3
 
+FOUR_GIBIBYTES = 4 * 1024**3
+
 
 def silent(name: str, text: str) -> None:
     pass
@@ -129,6 +131,26 @@ def test_detached_clusters_are_found_again_and_stopped(dev: Any, watch_session: 
     assert stopped.stdout == "stopped pair-1\nstopped pair-2\n"
     processes.until_gone(seconds=1)
     assert "running" not in dev.run("status").stdout
+
+
+def test_five_clusters_fit_in_four_gibibytes(dev: Any, watch_session: Any) -> None:
+    started = dev.run("up", "--name", "five", "--clusters", "5", "--ephemeral", "--detach")
+    assert started.returncode == 0, started.stderr
+    homes = [dev.directory(f"five-{number}") for number in range(1, 6)]
+    supervisors = [json.loads((home / "cluster.json").read_text())["pid"] for home in homes]
+    watched = [watch_session(one) for one in supervisors]
+    processes = [pid for one in watched for pid in one.descriptors]
+    assert len(processes) >= 5 * 6, "supervisor, etcd, API server, controllers, scheduler, kwok"
+    assert sum(map(memory, processes)) <= FOUR_GIBIBYTES
+    assert dev.run("down", "--name", "five").returncode == 0
+    for one in watched:
+        one.until_gone()
+
+
+def memory(pid: int) -> int:
+    """What a process has to itself, and its share of what it shares, in bytes; etcd maps its data."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 
 
 async def test_a_cancelled_start_leaves_no_process(
