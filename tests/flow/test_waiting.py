@@ -39,7 +39,13 @@ def test_a_release_that_waits_delays_nobody(stage: Stage, namespace) -> None:
     for name in crowd:
         stage.release(name, "hooked", namespace, {"pod": "pending"}, waitTimeout="3m")
     for name in crowd:
-        eventually(lambda name=name: conditions(stage.get(name)).get("Ready"))
+        # Whoever looks sees which hook it is.
+        said = f"installing: not installed; waiting for hook Job {name}-1"
+        eventually(
+            lambda name=name, said=said: (
+                conditions(stage.get(name)).get("Ready", {}).get("message") == said
+            )
+        )
     began = time.monotonic()
     stage.release("overtakes", "hello", namespace)
     stage.wait("overtakes", "Ready", seconds=20)

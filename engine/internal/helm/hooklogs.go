@@ -6,11 +6,13 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"helm.sh/helm/v4/pkg/kube"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
@@ -25,22 +27,70 @@ const (
 	jobLabel    = "batch.kubernetes.io/job-name"
 )
 
-// keepLogs reads the end of what failed hooks said, while they are still there.
-func (k *kubeClient) keepLogs(list kube.ResourceList) {
+// hookLogs is the end of what failed hooks said, read while they are still there, each once.
+type hookLogs struct {
+	kube  *kubeClient
+	list  kube.ResourceList
+	mutex sync.Mutex
+	found map[string]*enginev1.HookLog
+}
+
+func newHookLogs(k *kubeClient, list kube.ResourceList) *hookLogs {
+	return &hookLogs{kube: k, list: list, found: map[string]*enginev1.HookLog{}}
+}
+
+func (h *hookLogs) keepAll() {
+	for _, info := range h.list {
+		h.keep(info.Mapping.GroupVersionKind.Kind, info.Name)
+	}
+}
+
+func (h *hookLogs) keep(kind, name string) {
+	hook := kind + " " + name
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if (kind != "Job" && kind != "Pod") || h.found[hook].GetText() != "" {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), logPatience)
 	defer cancel()
-	for _, info := range list {
-		kind := info.Mapping.GroupVersionKind.Kind
-		if kind != "Job" && kind != "Pod" {
+	for _, info := range h.list {
+		if info.Mapping.GroupVersionKind.Kind != kind || info.Name != name {
 			continue
 		}
-		text, err := k.logOf(ctx, info)
-		log := &enginev1.HookLog{Hook: kind + " " + info.Name, Text: text}
+		text, err := h.kube.logOf(ctx, info)
+		log := &enginev1.HookLog{Hook: hook, Text: text}
 		if err != nil {
 			log.Missing = fault.Sentence(fault.FromAPI(err).Message)
 		}
-		k.run.logs = append(k.run.logs, log)
+		h.found[hook] = log
 	}
+}
+
+// kept returns the logs in the order of their hooks.
+func (h *hookLogs) kept() []*enginev1.HookLog {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	var kept []*enginev1.HookLog
+	for _, info := range h.list {
+		if log := h.found[info.Mapping.GroupVersionKind.Kind+" "+info.Name]; log != nil {
+			kept = append(kept, log)
+		}
+	}
+	return kept
+}
+
+// doomed tells a Job that will fail, while its pods are still there: Kubernetes deletes those that run (of a Job with
+// restartPolicy OnFailure, or at a deadline) before it says Failed.
+func doomed(object *unstructured.Unstructured) bool {
+	if object.GroupVersionKind().GroupKind().String() != "Job.batch" {
+		return false
+	}
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(condition any) bool {
+		fields, _ := condition.(map[string]any)
+		return fields["type"] == "FailureTarget" && fields["status"] == "True"
+	})
 }
 
 func (k *kubeClient) logOf(ctx context.Context, info *resource.Info) (string, error) {
@@ -78,8 +128,10 @@ func (k *kubeClient) logOf(ctx context.Context, info *resource.Info) (string, er
 func culprit(pod *corev1.Pod) string {
 	statuses := append(slices.Clone(pod.Status.InitContainerStatuses), pod.Status.ContainerStatuses...)
 	for _, status := range statuses {
-		if ended := status.State.Terminated; ended != nil && ended.ExitCode != 0 {
-			return status.Name
+		for _, state := range []corev1.ContainerState{status.State, status.LastTerminationState} {
+			if ended := state.Terminated; ended != nil && ended.ExitCode != 0 {
+				return status.Name
+			}
 		}
 	}
 	if len(pod.Spec.Containers) > 0 {

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"helm.sh/helm/v4/pkg/kube"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
@@ -65,14 +67,52 @@ func logsOf(t *testing.T, job, log string) ([]*enginev1.HookLog, string) {
 	var asked string
 	request := &enginev1.RunRequest{Namespace: "ns", Name: "app"}
 	a := newRun(context.Background(), server(t, log, &asked), request, nil, nil)
-	a.kube.keepLogs(kube.ResourceList{{
+	logs := newHookLogs(a.kube, kube.ResourceList{{
 		Namespace: "ns", Name: job,
 		Mapping: &meta.RESTMapping{GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}},
 	}, {
 		Namespace: "ns", Name: "settings",
 		Mapping: &meta.RESTMapping{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}},
 	}})
-	return a.logs, asked
+	logs.keepAll()
+	logs.keepAll() // what has been read is kept as it was
+	return logs.kept(), asked
+}
+
+func TestAJobIsDoomedBeforeItFails(t *testing.T) {
+	job := func(kind, status string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "batch/v1", "kind": "Job",
+			"status": map[string]any{"conditions": []any{map[string]any{"type": kind, "status": status}}},
+		}}
+	}
+	if !doomed(job("FailureTarget", "True")) {
+		t.Error("its pods are about to go")
+	}
+	for _, one := range []*unstructured.Unstructured{
+		job("FailureTarget", "False"), job("SuccessCriteriaMet", "True"), job("Failed", "True"), {},
+	} {
+		if doomed(one) {
+			t.Errorf("got doomed for %v", one)
+		}
+	}
+	if v, _ := completion(job("FailureTarget", "True")); v != pending {
+		t.Error("it has failed when Kubernetes says so")
+	}
+}
+
+func TestTheCulpritMayBeAboutToStartAgain(t *testing.T) {
+	ended := func(code int32) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}
+	}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "first"}, {Name: "second"}}}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{
+		{Name: "first", LastTerminationState: ended(0)},
+		{Name: "second", LastTerminationState: ended(1), State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}},
+	}
+	if got := culprit(pod); got != "second" {
+		t.Errorf("got %s", got)
+	}
 }
 
 func TestTheLastLinesOfAFailedHookAreKept(t *testing.T) {

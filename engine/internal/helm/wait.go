@@ -83,7 +83,7 @@ func (k *kubeClient) await(list []*resource.Info, timeout time.Duration, purpose
 	if len(list) == 0 {
 		return nil
 	}
-	k.run.progress.say(enginev1.Progress_WAITING, fmt.Sprintf("waiting for %d objects", len(list)))
+	k.run.progress.say(enginev1.Progress_WAITING, awaited(list, purpose))
 	ctx, cancel := context.WithTimeout(k.run.waits, timeout)
 	defer cancel()
 	var (
@@ -110,6 +110,18 @@ func (k *kubeClient) await(list []*resource.Info, timeout time.Duration, purpose
 	sort.Strings(result.objects)
 	result.cause = ctx.Err()
 	return result
+}
+
+// awaited names what is waited for, for people.
+func awaited(list []*resource.Info, purpose string) string {
+	first := list[0].Mapping.GroupVersionKind.Kind + " " + list[0].Name
+	if len(list) > 1 {
+		first = fmt.Sprintf("%d objects", len(list))
+	}
+	if purpose == "hook" {
+		return "hook " + first
+	}
+	return first + " to be " + purpose
 }
 
 // follow watches one object until the judge is satisfied.

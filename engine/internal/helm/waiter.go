@@ -7,6 +7,7 @@ import (
 	"helm.sh/helm/v4/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
 )
@@ -43,10 +44,17 @@ func (w *waiter) WaitWithJobs(list kube.ResourceList, timeout time.Duration) err
 }
 
 func (w *waiter) WatchUntilReady(list kube.ResourceList, timeout time.Duration) error {
-	err := w.kube.awaitAll(list, timeout, "hook", completion)
+	logs := newHookLogs(w.kube, list)
+	err := w.kube.awaitAll(list, timeout, "hook", func(object *unstructured.Unstructured) (verdict, string) {
+		if doomed(object) {
+			logs.keep(object.GetKind(), object.GetName()) // its pods are deleted before it counts as failed
+		}
+		return completion(object)
+	})
 	if err != nil && w.kube.run.waits.Err() == nil {
-		w.kube.keepLogs(list) // before its delete policy removes it
+		logs.keepAll() // before its delete policy removes it
 	}
+	w.kube.run.logs = append(w.kube.run.logs, logs.kept()...)
 	return err
 }
 

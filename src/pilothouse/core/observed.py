@@ -185,6 +185,8 @@ class Running:
     digest: str
     waiting: bool = False
     stopping: bool = False
+    # What it waits for, in the engine's words: names of objects, nothing that is secret.
+    progress: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,9 +166,12 @@ class Actions:
 
     def _progress(self, key: Key, progress: Progress, slot: Slot) -> None:
         underway = self._underway.get(key)
-        if underway is None or underway.running.waiting == progress.waiting:
+        if underway is None:
             return
-        underway.running = replace(underway.running, waiting=progress.waiting)
+        said = progress.message if progress.waiting else ""
+        if (underway.running.waiting, underway.running.progress) == (progress.waiting, said):
+            return
+        underway.running = replace(underway.running, waiting=progress.waiting, progress=said)
         log.debug("progress", key=str(key), message=progress.message)
         if progress.waiting:
             slot.release()

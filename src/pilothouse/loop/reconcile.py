@@ -39,6 +39,7 @@ from pilothouse.core.plan import (
     Wait,
     name_of,
 )
+from pilothouse.core.progress import with_progress
 from pilothouse.core.resting import conclude_quiet, is_paused, paused
 from pilothouse.core.state import State, StateName, classify
 from pilothouse.core.telling import left_behind
@@ -257,6 +258,7 @@ class Reconciler:
                     status = noted(report(status, wanted), wanted, observed)
                 elif isinstance(plan, Wait):
                     status = still_ready(release, wanted, observed, state, status, now)
+                    status = with_progress(status, observed.running)
                 status = self._dependencies.told(key, release, status, now)
                 await self._repairs.write(key, release, wanted, observed, status)
                 for notice in news(release.status, status):
