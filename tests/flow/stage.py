@@ -290,6 +290,13 @@ class Stage:
             what=f"{name} is told {reason}",
         )
 
+    def leaks(self, name: str, secret: str) -> list[str]:
+        """Name everything that is told of a Release, or of any, and has the secret in it."""
+        told = {"the Release": json.dumps(self.get(name)), "Events": json.dumps(self.events(name))}
+        kept = [self.controller.log, *self.controller.directory.glob("archive.db*")]
+        told |= {file.name: file.read_bytes().decode(errors="replace") for file in kept}
+        return [where for where, text in told.items() if secret in text]
+
 
 def secret_config(name: str) -> dict[str, Any]:
     reference = {"name": name, "namespace": "default", "key": "kubeconfig"}

@@ -129,12 +129,45 @@ def test_the_end_of_a_hooks_log_outlives_the_hook(stage: Stage, hub, namespace, 
     assert "tailLines=20" in Kubelet.asked[0]
     assert "/main" in Kubelet.asked[0]
     assert hub.kubectl("get", "jobs", "-n", namespace, "-o", "name") == "", "its policy removed it"
-    with closing(sqlite3.connect(stage.controller.directory / "archive.db")) as archive:
-        query = "SELECT logs FROM entry WHERE helm_release = ?"
-        (kept,) = archive.execute(query, (f"{namespace}/migrator",)).fetchone()
+    kept = archived(stage, f"{namespace}/migrator")
     assert kept.startswith("Job migrator:\nstep 12\n"), "twenty lines are kept"
     assert kept.endswith("no such table")
     assert SECRET not in kept
+
+
+def test_a_deletion_tells_nothing_of_a_secret(stage: Stage, hub, namespace, node) -> None:
+    """Not even one that a controller finds when it starts."""
+    hub.kubectl(
+        *("create", "secret", "generic", "password", "-n", namespace),
+        f"--from-literal=values.yaml=password: {SECRET}",
+    )
+    hook = JOB.replace("pre-install", "pre-delete")
+    stage.chart("clings", {"cm.yaml": PLAIN, "hook.yaml": hook})
+    secret = {"name": "password", "namespace": namespace, "key": "values.yaml"}
+    stage.release(
+        *("clinger", "clings", namespace, {"node": node, "pod": ""}),
+        # What is missing by then holds nothing up.
+        valuesFrom=[{"configMapKeyRef": secret | {"optional": True}}, {"secretKeyRef": secret}],
+        waitTimeout="60s",
+    )
+    stage.wait("clinger", "Ready")
+    stage.controller.stop()
+    hub.kubectl("delete", "release", "clinger", "--wait=false")
+    stage.controller.start()
+    (message, *_) = stage.told("clinger", "CannotDeleteExternalResource")
+    assert message.endswith("its log ends: step 29 ⏎ logging in with *** ⏎ no such table")
+    assert not stage.leaks("clinger", SECRET)
+    hub.kubectl("annotate", "release", "clinger", "pilothouse.dev/abandon=true")
+    hub.kubectl("wait", "--for=delete", "release/clinger", "--timeout=60s")
+    stage.applied.remove("clinger")
+    assert "no such table" in archived(stage, f"{namespace}/clinger")
+
+
+def archived(stage: Stage, helm_release: str) -> str:
+    with closing(sqlite3.connect(stage.controller.directory / "archive.db")) as archive:
+        query = "SELECT logs FROM entry WHERE helm_release = ? AND logs != ''"
+        (kept,) = archive.execute(query, (helm_release,)).fetchone()
+    return str(kept)
 
 
 def test_a_charts_tests_run_when_asked_for(stage: Stage, hub, namespace, node) -> None:

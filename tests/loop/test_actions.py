@@ -13,7 +13,7 @@ from make import HandClock, objects, record, release
 from pilothouse.api.meta import Key
 from pilothouse.api.release import TEST_REQUESTED, Release
 from pilothouse.api.status import ReleaseStatus
-from pilothouse.core.desired import ReleaseName, desired
+from pilothouse.core.desired import ReleaseName, Sources, desired
 from pilothouse.core.observed import Observed
 from pilothouse.core.outcome import Entry, Errand, Fault, Notice, Outcome
 from pilothouse.core.plan import Rest, Uninstall
@@ -38,6 +38,7 @@ class Cluster:
     answers: asyncio.Event = field(default_factory=asyncio.Event)
     id: str = "edge"
     runs: int = 0
+    learned: list[Outcome] = field(default_factory=list)
 
     async def run(self, _: Order) -> AsyncIterator[Progress | Outcome]:
         self.runs += 1
@@ -45,8 +46,8 @@ class Cluster:
         await self.answers.wait()
         yield self.outcome
 
-    def learn(self, *_: Any, **__: Any) -> None:
-        """Nobody looks at it."""
+    def learn(self, _: ReleaseName, outcome: Outcome, **__: Any) -> None:
+        self.learned.append(outcome)
 
     def record(self, _: ReleaseName) -> None:
         """It holds nothing."""
@@ -95,6 +96,25 @@ async def test_what_was_done_for_another_release_of_that_name_is_dropped() -> No
                 await next_key(queue)
             assert bool(actions.take_ended(SHOP, "uid-shop")) == found
             assert actions.take_ended(SHOP, uid) is None, "once"
+
+
+async def test_the_eyes_learn_nothing_of_a_secret() -> None:
+    """They remember it for later passes, which tell it."""
+    said = "spec.type: Unsupported value: hunter2"
+    failed = Outcome(record(1, "failed", description=said), Fault(FaultKind.INVALID, said))
+    queue, cluster = KeyedQueue(), Cluster(failed)
+    cluster.answers.set()
+    wanted = desired(release(), Sources(values={}, secrets=frozenset({"hunter2"})))
+    async with acting(queue.add) as actions:
+        actions.start(SHOP, Errand("uid-shop"), cluster, wanted, REMOVE)  # type: ignore[arg-type]
+        while actions.running(SHOP):
+            await next_key(queue)
+        ended = actions.take_ended(SHOP, "uid-shop")
+    assert ended
+    assert cluster.learned == [ended.outcome]
+    assert ended.outcome.record
+    assert ended.outcome.record.description == "spec.type: Unsupported value: ***"
+    assert "hunter2" not in str(ended.outcome)
 
 
 async def test_nothing_is_kept_of_a_release_that_is_gone() -> None:

@@ -22,7 +22,7 @@ from pilothouse.core.conditions import (
 )
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
-from pilothouse.core.hooks import with_tail, without_secrets
+from pilothouse.core.masking import redacted
 from pilothouse.core.observed import FAILED, Observed
 from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice
 from pilothouse.core.plan import (
@@ -182,20 +182,6 @@ def _went_back(ended: Ended) -> bool:
     """Whether the action undid a failure rather than did what is asked."""
     undone = isinstance(ended.plan, Uninstall | Unlock) and not ended.desired.absent
     return undone or isinstance(ended.plan, Rollback)
-
-
-def redacted(ended: Ended) -> Ended:
-    """Take out of everything Helm said what came from a Secret."""
-    secrets, outcome = ended.desired.secrets, ended.outcome
-    record, fault = outcome.record, outcome.fault
-    if record:
-        record = replace(record, description=redact(record.description, secrets))
-    if fault:
-        fault = Fault(fault.kind, redact(fault.message, secrets))
-    logs = without_secrets(outcome.logs, secrets)
-    if fault:
-        fault = with_tail(fault, logs)
-    return replace(ended, outcome=replace(outcome, record=record, fault=fault, logs=logs))
 
 
 def conclude_fault(

@@ -7,11 +7,11 @@ import msgspec
 
 from pilothouse.api.release import TEST_REQUESTED, Release
 from pilothouse.api.status import ChartTests, ReleaseStatus, TestedHook
-from pilothouse.core.conclude import redacted
 from pilothouse.core.conditions import LONGEST_MESSAGE, moment, timestamp
 from pilothouse.core.desired import Desired
 from pilothouse.core.details import objects_of
 from pilothouse.core.drift_known import doubled
+from pilothouse.core.masking import redacted
 from pilothouse.core.observed import Observed
 from pilothouse.core.outcome import Conclusion, Ended, HookResult, Notice
 from pilothouse.core.plan import (

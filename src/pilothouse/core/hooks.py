@@ -1,6 +1,6 @@
 """What failed hooks said last, without what came from a Secret."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pilothouse.core.outcome import Fault, HookLog
 from pilothouse.core.redact import redact
@@ -10,9 +10,12 @@ MESSAGE_LINES = 3
 MESSAGE_LENGTH = 300
 
 
-def without_secrets(logs: Iterable[HookLog], secrets: Iterable[str]) -> tuple[HookLog, ...]:
+def without_secrets(logs: Iterable[HookLog], secrets: Collection[str]) -> tuple[HookLog, ...]:
     """Return the logs with every secret masked."""
-    return tuple(HookLog(one.hook, redact(one.text, secrets), one.missing) for one in logs)
+    return tuple(
+        HookLog(*(redact(said, secrets) for said in (one.hook, one.text, one.missing)))
+        for one in logs
+    )
 
 
 def with_tail(fault: Fault, logs: Iterable[HookLog]) -> Fault:

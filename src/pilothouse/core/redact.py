@@ -2,7 +2,9 @@
 
 import base64
 import json
+import math
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 MASK = "***"
@@ -12,6 +14,8 @@ SHORTEST = 3
 
 def redact(text: str, secrets: Iterable[str]) -> str:
     """Return the text with every secret, in the spellings it may take on its way, masked."""
+    if not text:
+        return text
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) < SHORTEST:
             continue
@@ -34,5 +38,67 @@ def strings_in(value: Any) -> set[str]:
         return set().union(*(strings_in(inner) for inner in value))
     if value is None or isinstance(value, bool):
         return set()
-    text = str(value)
+    if isinstance(value, int | float):
+        return {str(value), _as_templates_print(value)}
+    # JSON in YAML may write one character as two halves.
+    text = str(value).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return {text, *(line.strip() for line in text.splitlines())} - {""}
+
+
+def _as_templates_print(number: float) -> str:
+    """Spell a number as Helm's templates do when it is large: 1.2345678e+07."""
+    try:
+        exact = float(number)
+    except OverflowError:
+        return str(number)
+    if not math.isfinite(exact):
+        return str(number)
+    mantissa, _, exponent = f"{Decimal(repr(exact)).normalize():e}".partition("e")
+    return f"{mantissa}e{int(exponent):+03d}"
+
+
+def lines_in(text: str) -> set[str]:
+    """Return every line, and what stands in it as a value, whether or not the whole can be read as YAML."""
+    found = set()
+    for line in text.splitlines():
+        whole = line.strip()
+        item = whole.removeprefix("- ").strip()
+        _, named, value = item.partition(": ")
+        for one in (whole, item, value if named else ""):
+            bare = one.partition(" #")[0].strip()
+            found |= {one, bare, bare.rstrip(",").strip("\"'")}
+    return found - {""}
+
+
+def assigned_in(text: str) -> set[str]:
+    """Return the values that Helm makes of `name=<text>`: it splits at commas, reads lists, takes backslashes out."""
+    found: list[str] = []
+    at, in_value = 0, True
+    while at < len(text):
+        if in_value and text[at] == "{":
+            last, at = ",", at + 1
+            while last == ",":
+                part, last, at = _until(text, at, ",}")
+                found.append(part)
+            at += text[at : at + 1] == ","
+            in_value = False
+            continue
+        part, last, at = _until(text, at, "," if in_value else ",=")
+        if in_value or last != "=":
+            found.append(part)
+        in_value = not in_value and last == "="
+    # A number loses its plus.
+    return strings_in([*found, *(part.removeprefix("+") for part in found)])
+
+
+def _until(text: str, at: int, stops: str) -> tuple[str, str, int]:
+    """Read up to one of the stops; return what was read, the stop (empty at the end), and where to go on."""
+    read: list[str] = []
+    while at < len(text):
+        sign, at = text[at], at + 1
+        if sign in stops:
+            return "".join(read), sign, at
+        if sign == "\\":
+            sign, at = text[at : at + 1], at + 1
+        read.append(sign)
+    return "".join(read), "", at

@@ -1,13 +1,14 @@
 """Name the state a release is in, with a reason a person understands."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from pilothouse.core.desired import Desired
 from pilothouse.core.drift_words import said_of
 from pilothouse.core.observed import DEPLOYED, FAILED, Decoded, Observed, Record
+from pilothouse.core.redact import redact
 from pilothouse.core.spelling import changes, plain_version, spelled
 
 # A foreign `helm` that has been pending for longer than this is not coming back.
@@ -48,7 +49,13 @@ class State:
 
 
 def classify(desired: Desired, observed: Observed, now: datetime) -> State:
-    """Return the state of a release; the first rule that fits wins."""
+    """Return the state of a release; its reason becomes that of a plan, so nothing of a Secret is in it."""
+    state = _classify(desired, observed, now)
+    return replace(state, reason=redact(state.reason, desired.secrets))
+
+
+def _classify(desired: Desired, observed: Observed, now: datetime) -> State:
+    """Name the state; the first rule that fits wins."""
     record = observed.record
     if observed.running:
         return State(StateName.PENDING, f"{observed.running.action.lower()} in progress")

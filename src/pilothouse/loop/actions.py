@@ -15,6 +15,7 @@ import structlog
 from pilothouse.api.meta import Key
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
+from pilothouse.core.masking import masked
 from pilothouse.core.observed import Running
 from pilothouse.core.outcome import Ended, Errand, Fault, Outcome
 from pilothouse.core.plan import Action, Install, Uninstall, Unlock, Upgrade, name_of
@@ -105,7 +106,8 @@ class Actions:
     ) -> None:
         outcome = Outcome(fault=Fault(FaultKind.CANCELLED, "ended by a newer spec"))
         try:
-            outcome = await self._outcome(key, target, desired, plan)
+            # Here everything that Helm says passes, and the eyes remember it for later passes.
+            outcome = masked(await self._outcome(key, target, desired, plan), desired.secrets)
             removed = isinstance(plan, Uninstall | Unlock) and outcome.fault is None
             target.learn(desired.release, outcome, removed=removed)
         except asyncio.CancelledError:

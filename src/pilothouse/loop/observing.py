@@ -45,9 +45,9 @@ class Lookout:
             self._queue.add(key)
             return
         except ValueError as error:
-            found = cannot_judge(release, Fault(FaultKind.INVALID, str(error)))
+            found = self._cannot_judge(key, release, FaultKind.INVALID, str(error))
         except PilothouseError as error:
-            found = cannot_judge(release, Fault(error.kind, error.message))
+            found = self._cannot_judge(key, release, error.kind, error.message)
         if found:
             self._tell(key, release, found)
 
@@ -77,6 +77,10 @@ class Lookout:
         judged = verdict(release, state, plan)
         why = redact(judged.why, wanted.secrets)
         return Verdict(judged.would, why, judged.ready_there, judged.ready_here)
+
+    def _cannot_judge(self, key: Key, release: Release, kind: FaultKind, why: str) -> Verdict:
+        secrets = self._surveyor.memory(key).hidden.secrets
+        return cannot_judge(release, Fault(kind, redact(why, secrets)))
 
     def _tell(self, key: Key, release: Release, found: Verdict) -> None:
         if self._verdicts.get(key) == found:

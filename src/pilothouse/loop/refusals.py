@@ -38,8 +38,9 @@ class Refusals:
         self, key: Key, release: Release, wanted: Desired | None, fault: Fault
     ) -> None:
         """Say why nothing can be done, unless it was said and the next try is not due yet."""
-        if wanted:
-            fault = Fault(fault.kind, redact(fault.message, wanted.secrets))
+        # Also without a new answer to what is wanted: an earlier one may be quoted.
+        secrets = self._surveyor.memory(key).hidden.secrets
+        fault = Fault(fault.kind, redact(fault.message, secrets))
         asked = question(wanted) if wanted else f"generation {release.metadata.generation}"
         now = self._clock.now()
         waiting = self._surveyor.dependencies.excuse(key, release, fault.kind, now)

@@ -23,6 +23,7 @@ from pilothouse.core.drift_report import Mended, conclude_repair, news, with_dri
 from pilothouse.core.observed import ObjectRef, Observed, Record, Running, Suspect
 from pilothouse.core.outcome import Errand
 from pilothouse.core.plan import Repair
+from pilothouse.core.redact import redact
 from pilothouse.errors import EngineLost, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.loop.queue import KeyedQueue
@@ -206,7 +207,7 @@ class Repairs:
             self._queue.add_after(key, AFTER_LOSS)
             return
         except PilothouseError as error:
-            log.warning("cannot compare", key=str(key), error=error.message)
+            log.warning("cannot compare", key=str(key), error=redact(error.message, wanted.secrets))
             now = self._clock.now()
             done([Finding(one, now, fault=error.message) for one in suspects])
         finally:
@@ -228,7 +229,7 @@ class Repairs:
             async with self._slots.on(target.id):
                 told = await target.compare(wanted.release, record.revision, ())
         except PilothouseError as error:
-            log.warning("cannot search", key=str(key), error=error.message)
+            log.warning("cannot search", key=str(key), error=redact(error.message, wanted.secrets))
             return
         finally:
             self._comparing.pop(key, None)

@@ -5,6 +5,7 @@ Everything that came from a Secret is noted, so that it can be taken out of what
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import yaml
 
@@ -13,9 +14,9 @@ from pilothouse.api.meta import Key
 from pilothouse.api.references import KeySelector, ValueSource
 from pilothouse.api.release import Release
 from pilothouse.core.desired import Sources
-from pilothouse.core.redact import strings_in
+from pilothouse.core.redact import assigned_in, lines_in, strings_in
 from pilothouse.core.spelling import as_helm_reads
-from pilothouse.errors import InvalidInput, Missing
+from pilothouse.errors import EngineLost, InvalidInput, Missing, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.loop.access import CA_KEY, GIT_KEYS, WAYS, read_access
 from pilothouse.ports import (
@@ -47,6 +48,28 @@ class SourceReader:
         # Also what is missing: its appearance is what will wake this Release.
         self.note(key, release)
         return await self._read(release, _Reading(self._references, self._namespace))
+
+    async def secrets(self, key: Key, release: Release) -> frozenset[str]:
+        """Return what must not be shown of a Release that is being deleted: what cannot be read is not needed."""
+        self.note(key, release)
+        wanted, reading = release.spec.for_provider, _Reading(self._references, self._namespace)
+        reads = [
+            *(partial(reading.value, "", one, VALUES_KEY) for one in wanted.values_from),
+            *(
+                partial(reading.assigned, "", one.value_from)
+                for one in wanted.set
+                if one.value_from
+            ),
+            *(partial(reading.value, "", one, PATCH_KEY) for one in wanted.patches_from),
+        ]
+        for read in reads:
+            try:
+                await read()
+            except EngineLost:
+                raise
+            except PilothouseError:
+                continue
+        return frozenset(reading.secrets)
 
     def note(self, key: Key, release: Release) -> None:
         """Note which keys a Release uses, before any is read: one look at an object then serves all."""
@@ -104,7 +127,7 @@ class SourceReader:
             field = f"spec.forProvider.set[{number}]"
             value = one.value
             if one.value_from is not None:
-                found = await reading.value(field, one.value_from, SET_KEY)
+                found = await reading.assigned(field, one.value_from)
                 if found is None:
                     continue  # optional and missing: not set at all
                 value = found.text
@@ -165,6 +188,13 @@ class _Reading:
             self.secrets |= _secret_strings(text)
         return _Found(f"{field} ({use})", text, found)
 
+    async def assigned(self, field: str, source: ValueSource) -> _Found | None:
+        """Return the text of a key that is set as `--set` does, which takes it apart."""
+        found = await self.value(field, source, SET_KEY)
+        if found and source.secret_key_ref:
+            self.secrets |= assigned_in(found.text)
+        return found
+
     async def whole(self, field: str, secret: SecretReference) -> Mapping[str, bytes]:
         """Return every key of a Secret of public keys: nothing of it has to be kept from messages."""
         use = Use(_secret(secret, self._namespace), WHOLE)
@@ -211,9 +241,12 @@ def _use(selector: KeySelector, default_key: str, namespace: str, *, secret: boo
 
 
 def _secret_strings(text: str) -> set[str]:
-    """Return what must not be shown: the text itself and, if it is YAML, each value in it."""
-    whole = {text.strip()} | {line.strip() for line in text.splitlines()}
+    """Return what must not be shown: the text itself, its lines and, if it is YAML, each value in it."""
+    found = {text.strip()} | lines_in(text)
     try:
-        return whole | strings_in(yaml.safe_load(text))
+        for document in yaml.safe_load_all(text):
+            found |= strings_in(document)
     except (yaml.YAMLError, ValueError):
-        return whole
+        # What Helm could read all the same is in the lines.
+        return found
+    return found

@@ -20,6 +20,7 @@ from pilothouse.core.versions import kept_to_deployed, must_look_inside
 from pilothouse.errors import Missing, PilothouseError
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.dependencies import Dependencies
+from pilothouse.loop.hidden import Hidden
 from pilothouse.loop.rivals import Rivals
 from pilothouse.loop.sources import SourceReader
 from pilothouse.loop.triggers import Claims
@@ -36,6 +37,7 @@ class Memory:
         "connected",
         "decoded",
         "denied_with",
+        "hidden",
         "left_behind",
         "made_from",
         "namespace_missing",
@@ -45,6 +47,7 @@ class Memory:
         self.decoded: Decoded | None = None
         self.made_from: Desired | None = None
         self.namespace_missing = False
+        self.hidden = Hidden()
         self.checked: Checked | None = None
         # The ProviderConfig it names or selects, for when that is gone.
         self.config = ""
@@ -98,10 +101,14 @@ class Surveyor:
         self.dependencies.forget(key)
 
     async def wanted(self, key: Key, release: Release, version: str = "") -> Desired:
-        """Return what is asked; a deletion asks nothing of its references."""
+        """Return what is asked; a deletion needs nothing of its references."""
+        hidden = self.memory(key).hidden
         if release.metadata.deletion_timestamp:
-            return desired(release, Sources(values={}), self._defaults)
+            # Its hooks and objects may still tell what they were given.
+            secrets = hidden.note(await self._sources.secrets(key, release))
+            return desired(release, Sources(values={}, secrets=secrets), self._defaults)
         sources = await self._sources.resolve(key, release)
+        sources = replace(sources, secrets=hidden.note(sources.secrets))
         asked = desired(release, sources, self._defaults, version=version)
         return kept_to_deployed(release, asked)
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pilothouse.core.redact import assigned_in, strings_in
 from pilothouse.engine.client import EngineClient
 from pilothouse.engine.process import EngineProcess, locate
 from pilothouse.errors import InvalidInput
@@ -18,6 +20,7 @@ from pilothouse.faults import FaultKind
 from pilothouse.ports import Assignment, Document
 
 CANARY = "hunter2canary"
+NUMBER_AS_FLOAT = re.compile(r"-?[0-9.]+e[+-][0-9]+")
 ORIGIN = "spec.forProvider.valuesFrom[0]"
 
 # One engine serves all examples, so Hypothesis may reuse the fixture.
@@ -203,6 +206,20 @@ async def test_assignments(
     documents = [Document("values", json.dumps(before))]
     composed = await composer.compose(documents, [Assignment("set", name, value)], [])
     assert typed(composed.values) == typed(after)
+
+
+@many
+@given(st.text(alphabet="ab1,={}\\.+[]", max_size=12) | st.text(max_size=12))
+async def test_every_value_of_an_assignment_would_be_masked(
+    composer: EngineClient, text: str
+) -> None:
+    try:
+        composed = await composer.compose([], [Assignment(ORIGIN, "a", text)], [])
+    except InvalidInput:
+        return
+    # A whole number that is set is printed plainly, so that is all there is to mask.
+    plain = {one for one in strings_in(composed.values) if not NUMBER_AS_FLOAT.fullmatch(one)}
+    assert plain <= assigned_in(text)
 
 
 async def test_assignments_apply_in_order(composer: EngineClient) -> None:
