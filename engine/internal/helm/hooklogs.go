@@ -140,14 +140,15 @@ func culprit(pod *corev1.Pod) string {
 	return ""
 }
 
-// tail keeps the last lines of a stream, however long they are.
+// tail keeps the last lines of a stream. A line that is cut goes: the rest of a password would not be known for one.
 func tail(stream io.Reader) (string, error) {
 	var kept []byte
+	cut := false
 	buffer := make([]byte, logBytes)
 	for {
 		n, err := stream.Read(buffer)
 		if kept = append(kept, buffer[:n]...); len(kept) > logBytes {
-			kept = kept[len(kept)-logBytes:]
+			kept, cut = kept[len(kept)-logBytes:], true
 		}
 		if err == io.EOF {
 			break
@@ -157,6 +158,11 @@ func tail(stream io.Reader) (string, error) {
 		}
 	}
 	lines := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(kept), ""), "\n"), "\n")
+	if cut {
+		if lines = lines[1:]; len(lines) == 0 {
+			lines = []string{"(one line, too long to be kept)"}
+		}
+	}
 	if len(lines) > logLines {
 		lines = lines[len(lines)-logLines:]
 	}

@@ -5,7 +5,7 @@ Everything that came from a Secret is noted, so that it can be taken out of what
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 
 import yaml
 
@@ -240,7 +240,8 @@ def _use(selector: KeySelector, default_key: str, namespace: str, *, secret: boo
     return Use(where, selector.key or default_key)
 
 
-def _secret_strings(text: str) -> set[str]:
+@lru_cache(maxsize=128)  # every pass asks, and many Releases share a Secret
+def _secret_strings(text: str) -> frozenset[str]:
     """Return what must not be shown: the text itself, its lines and, if it is YAML, each value in it."""
     found = {text.strip()} | lines_in(text)
     try:
@@ -248,5 +249,5 @@ def _secret_strings(text: str) -> set[str]:
             found |= strings_in(document)
     except (yaml.YAMLError, ValueError):
         # What Helm could read all the same is in the lines.
-        return found
-    return found
+        return frozenset(found)
+    return frozenset(found)
