@@ -1,21 +1,33 @@
 """Kill anything at any moment: nothing is lost and nothing is done twice."""
 
-import contextlib
 import json
 import os
 import random
+import re
 import signal
 import time
 from typing import Any
 
 import pytest
 from aftermath import Record
-from stage import INJECTED, ControllerProcess, Stage, await_crds, eventually, history
+from kube import Watch
+from stage import (
+    INJECTED,
+    PATIENCE,
+    ControllerProcess,
+    Stage,
+    await_crds,
+    eventually,
+    history,
+)
 from templates import hook
 
 from pilothouse.dev.charts import Repository
 
 RELEASES, KILLS = 50, 10
+# A kill comes at most so many seconds after an install was seen to begin.
+MOMENT = 0.3
+CROWD = "/api/v1/namespaces/crowd/secrets"
 
 
 def test_a_killed_engine_is_replaced(stage: Stage, hub, helm4, namespace) -> None:
@@ -45,33 +57,77 @@ def own_stage(make_cluster, repository: Repository, tmp_path):
 
 
 def test_random_kills_during_fifty_installs(own_stage: Stage, helm4) -> None:
+    """Five more Releases come before each kill, so that each of them meets installs."""
     seed = random.SystemRandom().randrange(2**32)
     chance = random.Random(seed)
     print(f"seed {seed}")
     names = [f"chaos-{number}" for number in range(RELEASES)]
-    own_stage.controller.kill()  # so that all fifty are there when it starts
-    manifests = "\n---\n".join(json.dumps(manifest(own_stage, name)) for name in names)
-    own_stage.hub.kubectl("apply", "-f", "-", input=manifests)
-    own_stage.controller.start()
-    for _ in range(KILLS):
-        engine = eventually(own_stage.controller.supervised, what="a living engine")
-        time.sleep(chance.uniform(0, 0.4))  # the random moment, not a wait for anything
-        if chance.random() < 0.5:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(engine, signal.SIGKILL)
-            eventually(
-                lambda dead=engine: own_stage.controller.engine_pid() != dead, what="a new engine"
-            )
-        else:
-            own_stage.controller.kill()
-            own_stage.controller.start()
-    eventually(own_stage.controller.supervised, what="a living engine")
+    cut_short: dict[str, set[str]] = {"engine": set(), "controller": set()}
+    with own_stage.kube.watching(CROWD) as watch:
+        installs = Installs(own_stage, watch)
+        for turn in range(KILLS):
+            portion = names[turn::KILLS]
+            manifests = "\n---\n".join(json.dumps(manifest(own_stage, name)) for name in portion)
+            own_stage.hub.kubectl("apply", "-f", "-", input=manifests)
+            installs.await_next()
+            time.sleep(chance.uniform(0, MOMENT))  # the random moment, not a wait for anything
+            victim = ("engine", "controller")[turn % 2]
+            kill(own_stage.controller, victim)
+            cut_short[victim] |= installs.pending()
+            installs.forget_past()
+            if victim == "controller":
+                own_stage.controller.start()
     own_stage.hub.kubectl(
         "wait", "--for=condition=Ready", "releases.helm.crossplane.io", "--all", "--timeout=120s"
     )
+    print(f"cut short: {cut_short}")
+    unlocked = set(re.findall(r"/(chaos-\d+) plan=Unlock", own_stage.controller.log.read_text()))
+    assert all(found & unlocked for found in cut_short.values()), (cut_short, unlocked)
     listed = json.loads(helm4(own_stage.hub, "list", "-A", "-m", "500", "-o", "json"))
     found = {one["name"]: (one["revision"], one["status"]) for one in listed}
     assert found == dict.fromkeys(names, ("1", "deployed"))
+
+
+class Installs:
+    """Helm's records of the crowd, as they come."""
+
+    def __init__(self, stage: Stage, watch: Watch) -> None:
+        self._stage, self._watch = stage, watch
+        self._known: set[str] = set()
+
+    def await_next(self) -> None:
+        """Wait until an install has begun that had not before."""
+        while True:
+            seen = self._watch.next(PATIENCE)
+            assert seen, "no install has begun"
+            metadata = seen.object["metadata"]
+            if metadata.get("labels", {}).get("owner") == "helm" and self._new(metadata["uid"]):
+                return
+
+    def _new(self, uid: str) -> bool:
+        news = uid not in self._known
+        self._known.add(uid)
+        return news
+
+    def pending(self) -> set[str]:
+        """Name the releases whose install has not ended."""
+        found = self._stage.read(f"{CROWD}?labelSelector=owner%3Dhelm,status%3Dpending-install")
+        return {one["metadata"]["labels"]["name"] for one in found["items"]}
+
+    def forget_past(self) -> None:
+        """Whatever has begun until now is no sign of life of who comes next."""
+        while seen := self._watch.next(0):
+            self._known.add(seen.object["metadata"]["uid"])
+        self._known |= {one["metadata"]["uid"] for one in self._stage.read(CROWD)["items"]}
+
+
+def kill(controller: ControllerProcess, victim: str) -> None:
+    if victim == "controller":
+        controller.kill()
+        return
+    engine = controller.engine_pid()
+    assert engine, "installs are under way without an engine"
+    os.kill(engine, signal.SIGKILL)
 
 
 def test_a_stop_in_the_middle_of_an_install_leaves_nothing_stuck(own_stage: Stage, helm4) -> None:
