@@ -4,13 +4,15 @@ from datetime import timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from world import EVERYTHING, HAND_EDITS, World
+from world import DURING_DELETION, EVERYTHING, FAULTS, HAND_EDITS, World
 
+from pilothouse.core.conditions import moment
 from pilothouse.core.desired import desired
 from pilothouse.core.drift_known import GONE
-from pilothouse.core.plan import Rollback, Stop, Uninstall, Wait
+from pilothouse.core.plan import LetGo, Rollback, Stop, Uninstall, Wait
 from pilothouse.faults import FaultKind
 
+UNINSTALLED = ["fail before", "fail after", "crash before", "crash during", "crash after"]
 STEPS = ["step", "sleep", "crash before", "crash after"]
 
 
@@ -51,15 +53,47 @@ def test_what_others_change_is_put_back_without_a_revision(history):
     assert world.storage.revision == 1
 
 
-@given(st.lists(EVERYTHING, max_size=25))
-@settings(max_examples=200)
-def test_every_history_can_be_deleted(history):
-    world = World()
+@given(
+    st.lists(EVERYTHING, max_size=25),
+    st.lists(DURING_DELETION, max_size=15),
+    st.sampled_from([None, 0, 2]),
+)
+@settings(max_examples=400)
+def test_every_history_can_be_deleted_whatever_happens_meanwhile(history, meanwhile, limit):
+    world = World(limit=limit)
+    world.edit(0)
     for event, detail in history:
         world.happen(event, detail)
     world.edit(0, deleted=True)
+    deployed = list(world.deployments)
+    for event, detail in meanwhile:
+        world.happen(event, detail)
     world.settle()
     assert world.let_go
+    assert world.storage is None
+    assert world.deployments == deployed
+
+
+@given(
+    st.booleans(), st.lists(st.tuples(st.sampled_from(UNINSTALLED), FAULTS), min_size=1, max_size=8)
+)
+def test_an_uninstall_that_came_to_nothing_is_done_again(by_hand, fates):
+    world = World()
+    world.settle()
+    if by_hand:
+        world.happen("helm by hand", 1)
+    world.edit(0, deleted=True)
+    for fate, fault in fates:
+        # Nobody waits after a crash, and after a failure only until the next try is due.
+        plan = world.step(fate, fault)
+        assert isinstance(plan, Uninstall)
+        if fate == "crash after":
+            break
+        if fate.startswith("fail") and world.release.status.next_attempt:
+            assert isinstance(world.step(), Wait)
+            world.now = moment(world.release.status.next_attempt)
+    last = world.settle()
+    assert isinstance(last, LetGo)
     assert world.storage is None
 
 

@@ -53,16 +53,19 @@ from pilothouse.core.state import classify
 from pilothouse.faults import FaultKind
 
 FAULTS = st.sampled_from(list(FaultKind))
-EVENTS = st.one_of(
-    st.tuples(st.just("edit"), st.integers(0, 3)),
+# What may happen to whatever is under way.
+TROUBLE = st.one_of(
     st.tuples(st.just("fail before"), FAULTS),
     st.tuples(st.just("fail after"), FAULTS),
     st.tuples(st.just("refuse"), FAULTS),
     st.tuples(
         st.sampled_from(["crash before", "crash during", "crash after", "step", "sleep"]), st.none()
     ),
-    st.tuples(st.just("helm by hand"), st.integers(0, 3)),
     st.tuples(st.sampled_from(["helm uninstall by hand", "lose namespace"]), st.none()),
+)
+EVENTS = st.one_of(
+    TROUBLE,
+    st.tuples(st.sampled_from(["edit", "helm by hand"]), st.integers(0, 3)),
 )
 PLACES = st.tuples(st.integers(0, 1), st.sampled_from(["/spec/replicas", "/data/colour"]))
 HAND_EDITS = st.one_of(
@@ -71,7 +74,16 @@ HAND_EDITS = st.one_of(
     st.tuples(st.just("fought over"), st.tuples(PLACES, st.integers(2, 7))),
 )
 EVERYTHING = st.one_of(EVENTS, HAND_EDITS)
+# Nobody edits what they have deleted, or deploys by hand what is on its way out.
+DURING_DELETION = st.one_of(TROUBLE, HAND_EDITS)
 EDITOR = "kubectl-edit"
+
+
+def broken(pending: Record | None, plan: Plan) -> Record | None:
+    """Return what Helm leaves of a revision whose action failed."""
+    if pending is None or isinstance(plan, Uninstall | Unlock):
+        return pending
+    return replace(pending, status="failed")
 
 
 def thing(number: int) -> ObjectRef:
@@ -127,6 +139,8 @@ class World:
 
     def step(self, fate: str = "works", fault: FaultKind = FaultKind.UNKNOWN) -> Plan:
         """One pass; `fate` is what happens to the action it takes."""
+        if self.let_go:
+            return LetGo()  # there is no object left to pass over
         wanted = desired(self.release)
         if fate == "refuse":
             conclusion = conclude_fault(
@@ -150,6 +164,7 @@ class World:
             case Inspect(revision=revision):
                 self.decoded = Decoded(revision, "tiny", "1.0.0", dict(self.content))
             case LetGo():
+                assert self.storage is None, "let go of what is still there"
                 self.let_go = True
             case Install() | Upgrade() | Rollback() | Uninstall() | Unlock():
                 if fate == "crash before":
@@ -212,7 +227,7 @@ class World:
             self.storage = pending
             self.crash()
         elif fate == "fail after":
-            self.storage = replace(pending, status="failed") if pending else self.storage
+            self.storage = broken(pending, plan)
             self.conclude(wanted, plan, Outcome(self.storage, Fault(fault, "it broke")))
         else:
             self.finish(wanted, plan, pending)
@@ -232,7 +247,12 @@ class World:
                 assert not self.storage.pending, "upgraded a locked release"
                 return record(number, "pending-upgrade", wanted.digest)
             case Uninstall():
-                return replace(self.storage, status="uninstalling") if self.storage else None
+                # The engine notes whose uninstall it is, also on what others deployed.
+                return (
+                    replace(self.storage, status="uninstalling", owner="us", seen=self.now)
+                    if self.storage
+                    else None
+                )
             case Rollback(digest=digest):
                 return record(number, "pending-rollback", digest, owner="us")
             case _:
@@ -274,6 +294,8 @@ class World:
         self.release = msgspec.structs.replace(self.release, status=status)
 
     def crash(self) -> None:
+        # The next process sees everything for the first time.
+        self.storage = replace(self.storage, seen=self.now) if self.storage else None
         self.decoded, self.made_from, self.namespace_missing = None, None, False
         self.known = Known()
 

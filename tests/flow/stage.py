@@ -31,7 +31,16 @@ PATIENCE = 60.0
 # A look is often a whole kubectl, which costs more than what is looked at.
 LOOK_SECONDS = 0.2
 RELEASES = "/apis/helm.crossplane.io/v1beta1/releases"
+ENGINE = "/pilothouse-engine"
 CRDS = ["crd/releases.helm.crossplane.io", "crd/providerconfigs.helm.crossplane.io"]
+
+
+def _read(path: Path) -> str:
+    """Read a file of a process; nothing when the process is gone."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
 
 
 def eventually(look: Callable[[], T], *, within: float = PATIENCE, what: str = "") -> T:
@@ -87,24 +96,14 @@ class ControllerProcess:
         }
 
     def engine_pid(self) -> int | None:
-        """The engine is the controller's only child."""
+        """Find the living engine among the controller's children; Go, which builds it, may be another."""
         assert self.process
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        try:
-            found = children.read_text().split()
-        except OSError:
-            return None
-        return int(found[0]) if found else None
-
-    def supervised(self) -> int | None:
-        """As `engine_pid`, and start the controller again when it has ended, as a Deployment would.
-
-        It gives up when its first engines die before they say a word, which may be a kill each.
-        """
-        assert self.process
-        if self.process.poll() is not None:
-            self.start()
-        return self.engine_pid()
+        for child in _read(children).split():
+            # What has ended has no program any more.
+            if _read(Path(f"/proc/{child}/cmdline")).split("\0")[0].endswith(ENGINE):
+                return int(child)
+        return None
 
     def kill(self) -> None:
         assert self.process

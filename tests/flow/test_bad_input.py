@@ -1,10 +1,23 @@
 """Whatever is wrong ends in one clear sentence, an Event, a backoff, and nothing the next pass can't finish."""
 
+import contextlib
+import http.server
 import json
-import socket
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 from stage import Stage, conditions, eventually, history
+
+LOOK_AGAIN = "crossplane.io/reconcile-requested-at=now"
+CONFIG = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}
+"""
 
 
 def assert_told(stage: Stage, name: str, message: str) -> None:
@@ -24,11 +37,20 @@ def assert_told(stage: Stage, name: str, message: str) -> None:
     assert conditions(release)["Ready"]["status"] == "False"
 
 
-def test_an_unknown_chart(stage: Stage, namespace) -> None:
+def assert_first_revision(helm: Callable[..., str], hub, namespace: str, name: str) -> None:
+    """What went wrong before has left no revision."""
+    found = [(one["revision"], one["status"]) for one in history(helm, hub, namespace, name)]
+    assert found == [(1, "deployed")]
+
+
+def test_an_unknown_chart_that_comes_later(stage: Stage, hub, helm4, namespace) -> None:
     stage.release("no-chart", "nonesuch", namespace)
     message = stage.refused("no-chart", "ChartNotFound")
     assert "nonesuch" in message
     assert_told(stage, "no-chart", message)
+    stage.chart("nonesuch", {"config.yaml": CONFIG})
+    stage.wait("no-chart", "Ready")
+    assert_first_revision(helm4, hub, namespace, "no-chart")
 
 
 def test_a_wrong_version(stage: Stage, namespace) -> None:
@@ -41,14 +63,34 @@ def test_a_wrong_version(stage: Stage, namespace) -> None:
     stage.wait("no-version", "Ready")
 
 
-def test_a_repository_that_is_down(stage: Stage, namespace) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    stage.release("no-repository", "hello", namespace, repository=url)
-    message = stage.refused("no-repository", "ChartUnavailable")
-    assert url in message
-    assert_told(stage, "no-repository", message)
+def test_a_repository_that_is_down_comes_up(stage: Stage, hub, helm4, namespace) -> None:
+    with closed_repository(stage.repository.directory) as (url, open_it):
+        stage.release("no-repository", "hello", namespace, repository=url)
+        message = stage.refused("no-repository", "ChartUnavailable")
+        assert url in message
+        assert_told(stage, "no-repository", message)
+        open_it()
+        hub.kubectl("annotate", "release", "no-repository", LOOK_AGAIN)
+        stage.wait("no-repository", "Ready")
+    assert_first_revision(helm4, hub, namespace, "no-repository")
+
+
+@contextlib.contextmanager
+def closed_repository(directory: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """A repository at a port that nobody else can take; it refuses everybody until it is opened."""
+    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(directory))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler, False) as server:
+        server.daemon_threads = True
+        server.server_bind()
+        serving = threading.Thread(target=server.serve_forever, daemon=True)
+
+        def open_it() -> None:
+            server.server_activate()
+            serving.start()
+
+        yield f"http://127.0.0.1:{server.server_port}", open_it
+        if serving.ident:
+            server.shutdown()
 
 
 def test_a_template_error_names_file_and_line(stage: Stage, hub, helm4, namespace) -> None:
@@ -59,6 +101,11 @@ def test_a_template_error_names_file_and_line(stage: Stage, hub, helm4, namespac
     assert "templates/broken.yaml:4" in message
     assert_told(stage, "bad-template", message)
     assert json.loads(helm4(hub, "list", "-n", namespace, "-o", "json")) == []
+    (stage.charts / "broken" / "templates" / "broken.yaml").write_text(CONFIG)
+    stage.repository.add(stage.charts / "broken", version="1.0.1")
+    stage.release("bad-template", "broken", namespace, version="1.0.1")
+    stage.wait("bad-template", "Ready")
+    assert_first_revision(helm4, hub, namespace, "bad-template")
 
 
 def test_values_against_the_schema(stage: Stage, hub, helm4, namespace) -> None:

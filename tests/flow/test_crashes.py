@@ -1,21 +1,34 @@
 """Kill anything at any moment: nothing is lost and nothing is done twice."""
 
-import contextlib
 import json
 import os
 import random
+import re
 import signal
 import time
 from typing import Any
 
 import pytest
 from aftermath import Record
-from stage import INJECTED, ControllerProcess, Stage, await_crds, eventually, history
+from kube import Watch
+from stage import (
+    INJECTED,
+    PATIENCE,
+    ControllerProcess,
+    Stage,
+    await_crds,
+    eventually,
+    history,
+)
 from templates import hook
 
 from pilothouse.dev.charts import Repository
 
-RELEASES, KILLS = 50, 10
+RELEASES, KILLS = 50, 6
+# A kill comes at most so many seconds after an install was seen to begin.
+MOMENT = 0.2
+CROWD = "/api/v1/namespaces/crowd/secrets"
+RECORDS = "labelSelector=owner%3Dhelm"
 
 
 def test_a_killed_engine_is_replaced(stage: Stage, hub, helm4, namespace) -> None:
@@ -45,33 +58,80 @@ def own_stage(make_cluster, repository: Repository, tmp_path):
 
 
 def test_random_kills_during_fifty_installs(own_stage: Stage, helm4) -> None:
+    """Some more Releases come before each kill, so that each of them meets installs."""
     seed = random.SystemRandom().randrange(2**32)
     chance = random.Random(seed)
     print(f"seed {seed}")
     names = [f"chaos-{number}" for number in range(RELEASES)]
-    own_stage.controller.kill()  # so that all fifty are there when it starts
-    manifests = "\n---\n".join(json.dumps(manifest(own_stage, name)) for name in names)
-    own_stage.hub.kubectl("apply", "-f", "-", input=manifests)
-    own_stage.controller.start()
-    for _ in range(KILLS):
-        engine = eventually(own_stage.controller.supervised, what="a living engine")
-        time.sleep(chance.uniform(0, 0.4))  # the random moment, not a wait for anything
-        if chance.random() < 0.5:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(engine, signal.SIGKILL)
-            eventually(
-                lambda dead=engine: own_stage.controller.engine_pid() != dead, what="a new engine"
-            )
-        else:
-            own_stage.controller.kill()
-            own_stage.controller.start()
-    eventually(own_stage.controller.supervised, what="a living engine")
+    cut_short: dict[str, set[str]] = {"engine": set(), "controller": set()}
+    with own_stage.kube.watching(CROWD) as watch:
+        installs = Installs(own_stage, watch)
+        for turn in range(KILLS):
+            portion = names[turn::KILLS]
+            manifests = "\n---\n".join(json.dumps(manifest(own_stage, name)) for name in portion)
+            own_stage.hub.kubectl("apply", "-f", "-", input=manifests)
+            installs.await_next()
+            time.sleep(chance.uniform(0, MOMENT))  # the random moment, not a wait for anything
+            victim = ("engine", "controller")[turn % 2]
+            kill(own_stage.controller, victim)
+            cut_short[victim] |= installs.cut_short()
+            if victim == "controller":
+                own_stage.controller.start()
     own_stage.hub.kubectl(
         "wait", "--for=condition=Ready", "releases.helm.crossplane.io", "--all", "--timeout=120s"
     )
+    print("cut short:", {victim: sorted(found) for victim, found in cut_short.items()})
+    unlocked = set(re.findall(r"/(chaos-\d+) plan=Unlock", own_stage.controller.log.read_text()))
+    assert unlocked & set.union(*cut_short.values()), (unlocked, cut_short)
     listed = json.loads(helm4(own_stage.hub, "list", "-A", "-m", "500", "-o", "json"))
     found = {one["name"]: (one["revision"], one["status"]) for one in listed}
     assert found == dict.fromkeys(names, ("1", "deployed"))
+
+
+class Installs:
+    """Helm's records of the crowd, as they come."""
+
+    def __init__(self, stage: Stage, watch: Watch) -> None:
+        self._stage, self._watch = stage, watch
+        self._known: set[str] = set()
+        self._left: set[str] = set()
+
+    def await_next(self) -> None:
+        """Wait until an install has begun that had not before."""
+        while True:
+            seen = self._watch.next(PATIENCE)
+            assert seen, "no install has begun"
+            metadata = seen.object["metadata"]
+            if metadata.get("labels", {}).get("owner") == "helm" and self._new(metadata["uid"]):
+                return
+
+    def _new(self, uid: str) -> bool:
+        news = uid not in self._known
+        self._known.add(uid)
+        return news
+
+    def cut_short(self) -> set[str]:
+        """Name the releases whose install was under way when somebody was killed just now.
+
+        Whatever has begun until now is no sign of life of who comes next, and is not cut short again.
+        """
+        while seen := self._watch.next(0):
+            self._known.add(seen.object["metadata"]["uid"])
+        found = [one["metadata"] for one in self._stage.read(f"{CROWD}?{RECORDS}")["items"]]
+        self._known |= {one["uid"] for one in found}
+        pending = [one for one in found if one["labels"]["status"] == "pending-install"]
+        fresh = {one["labels"]["name"] for one in pending if one["uid"] not in self._left}
+        self._left |= {one["uid"] for one in pending}
+        return fresh
+
+
+def kill(controller: ControllerProcess, victim: str) -> None:
+    if victim == "controller":
+        controller.kill()
+        return
+    engine = controller.engine_pid()
+    assert engine, "installs are under way without an engine"
+    os.kill(engine, signal.SIGKILL)
 
 
 def test_a_stop_in_the_middle_of_an_install_leaves_nothing_stuck(own_stage: Stage, helm4) -> None:
@@ -132,7 +192,7 @@ def test_a_restart_of_the_api_server_leaves_nothing_undone(own_stage: Stage) -> 
     hub.kubectl("delete", "configmap", names[0], "-n", "outage", "--ignore-not-found")
     eventually(lambda: messages() == ["after"] * len(names), what="all as written")
     hub.kubectl(*ready, "--timeout=120s")
-    records = [Record.of(one) for one in read("secrets?labelSelector=owner%3Dhelm")]
+    records = [Record.of(one) for one in read(f"secrets?{RECORDS}")]
     good = sorted((one.name, one.message) for one in records if one.good)
     assert good == sorted((name, message) for name in names for message in ("before", "after"))
     assert "pass failed" not in own_stage.controller.log.read_text()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 )
@@ -63,6 +64,23 @@ func TestLiveByHand(t *testing.T) {
 	}
 	l.byHand("rollback", "app", "1")
 	l.byHand("uninstall", "app")
+}
+
+func TestLiveUninstallOfWhatWasMadeByHandIsOurs(t *testing.T) {
+	l := newLive(t, false)
+	held := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}, finalizers: [example.com/hold]}\n"
+	l.byHand("install", "app", l.file(pack(t, map[string]string{"templates/c.yaml": held})))
+	out := l.bad(&enginev1.RunRequest{Action: enginev1.RunRequest_UNINSTALL, Name: "app", TimeoutMs: 500, StampDigest: "two", StampOwner: "us"},
+		enginev1.Fault_TIMEOUT, "example.com/hold")
+	record := out.GetRecord()
+	if record.GetStatus() != "uninstalling" || record.GetStampOwner() != "us" || record.GetStampDigest() != "" {
+		t.Errorf("the uninstall is ours, the revision is not: %v", record)
+	}
+	maps := l.cluster.Clientset().CoreV1().ConfigMaps(l.namespace)
+	if _, err := maps.Patch(context.Background(), "app", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_UNINSTALL, Name: "app", StampOwner: "us"})
 }
 
 func TestLiveAdoptedTemplateCRD(t *testing.T) {

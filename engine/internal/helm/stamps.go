@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"helm.sh/helm/v4/pkg/release/common"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -92,6 +93,16 @@ func (s *stampingSecrets) stamp(secret *corev1.Secret) {
 		if s.records.conditional {
 			secret.ResourceVersion = entry.meta.ResourceVersion
 		}
+	}
+	s.claimUninstall(secret, revision)
+}
+
+// claimUninstall says whose uninstall has begun, whoever made the revision. Without it a record that another client
+// made, and an uninstall of ours left behind, would look like an uninstall of that client.
+func (s *stampingSecrets) claimUninstall(secret *corev1.Secret, revision int) {
+	owner := s.records.run.request.GetStampOwner()
+	if owner != "" && common.Status(secret.Labels["status"]) == common.StatusUninstalling {
+		secret.Annotations[ownerAnnotation] = fmt.Sprintf("r%d-%s", revision, owner)
 	}
 }
 
