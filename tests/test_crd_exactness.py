@@ -236,7 +236,7 @@ spec.forProvider.chart.verify.secretRef.name string !
 spec.upgrade object
 spec.upgrade.automatic boolean
 spec.upgrade.interval string
-status.chart object
+status.chart object x-kubernetes-map-type atomic
 status.chart.source string
 status.chart.version string
 status.chart.checked string
@@ -296,7 +296,7 @@ status.watchMode string
 status.summary string
 status.retries integer
 status.nextAttempt string format date-time
-status.lastAttempt object
+status.lastAttempt object x-kubernetes-map-type atomic
 status.lastAttempt.action string
 status.lastAttempt.digest string
 status.lastAttempt.reason string

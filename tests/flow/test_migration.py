@@ -4,130 +4,35 @@ The clusters, Helm's records and the garbage collector are real; provider-helm i
 so its CRDs, statuses and ownership are laid out as it leaves them.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator
 from typing import Any
 
+import provider_helm
 import pytest
 import yaml
+from provider_helm import NAMESPACE, PATCHED
 from stage import INJECTED, ControllerProcess, Stage, eventually, history
+from test_crd_exactness import TABLE, lines_of
 
-from pilothouse.clusters.crds import DIGEST, shipped
+from pilothouse.clusters.crds import DIGEST
 from pilothouse.dev.cluster import DevCluster
 
-NAMESPACE = "shop"
-PATCH = '[{"op": "add", "path": "/metadata/labels/patched", "value": "yes"}]'
-PATCHES = yaml.safe_dump({"patches": [{"target": {"kind": "ConfigMap"}, "patch": PATCH}]})
-# As Go spells kustomize's []types.Patch, which is what provider-helm digests.
-PATCHES_SHA = hashlib.sha256(
-    json.dumps([{"patch": PATCH, "target": {"kind": "ConfigMap"}}], separators=(",", ":")).encode()
-).hexdigest()
-# What Pilothouse adds to provider-helm's API.
-OUR_PARAMETERS = ("config", "kustomize")
-OUR_STATUS = ("lastAttempt", "retries", "nextAttempt", "summary", "resources", "external", "drift")
-
-
-def packages_crd(kind: str) -> dict[str, Any]:
-    plural = kind.lower() + "s"
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.pkg.crossplane.io"},
-        "spec": {
-            "group": "pkg.crossplane.io",
-            "scope": "Cluster",
-            "names": {"kind": kind, "plural": plural},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {
-                        "openAPIV3Schema": {
-                            "type": "object",
-                            "x-kubernetes-preserve-unknown-fields": True,
-                        }
-                    },
-                }
-            ],
-        },
-    }
-
-
-def upstream_crds(owner: dict[str, Any]) -> list[dict[str, Any]]:
-    """Our CRDs less what is ours, owned by a package as Crossplane has them."""
-    crds = list(shipped().values())
-    for crd in crds:
-        crd["metadata"] = {"name": crd["metadata"]["name"], "ownerReferences": [owner]}
-        for version in crd["spec"]["versions"]:
-            fields = version["schema"]["openAPIV3Schema"]["properties"]
-            spec = fields.get("spec", {}).get("properties", {})
-            for name in OUR_PARAMETERS:
-                spec.get("forProvider", {}).get("properties", {}).pop(name, None)
-            for name in OUR_STATUS:
-                fields.get("status", {}).get("properties", {}).pop(name, None)
-    return crds
+NAMES = ("by-three", "by-four", "patched", "referring")
 
 
 def apply(hub: DevCluster, *manifests: dict[str, Any]) -> None:
     hub.kubectl("apply", "-f", "-", input="\n---\n".join(map(json.dumps, manifests)))
 
 
-def as_provider_helm_leaves_it(stage: Stage, name: str, **parameters: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "helm.crossplane.io/v1beta1",
-        "kind": "Release",
-        "metadata": {
-            "name": name,
-            "annotations": {
-                "crossplane.io/external-name": name,
-                "crossplane.io/external-create-pending": "2026-01-01T00:00:00Z",
-                "crossplane.io/external-create-succeeded": "2026-01-01T00:00:05Z",
-            },
-            "finalizers": ["finalizer.managedresource.crossplane.io"],
-        },
-        "spec": {
-            "forProvider": {
-                "chart": {
-                    "repository": stage.repository.url,
-                    "name": "hello",
-                    "version": "1.0.0",
-                },
-                "namespace": NAMESPACE,
-                **parameters,
-            }
-        },
-    }
+def config_map(name: str, data: dict[str, str]) -> dict[str, Any]:
+    where = {"name": name, "namespace": NAMESPACE}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": where, "data": data}
 
 
-def upstream_status(sha: str = "") -> str:
-    now = "2026-01-01T00:00:10Z"
-    conditions = [
-        {"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": now},
-        {
-            "type": "Synced",
-            "status": "True",
-            "reason": "ReconcileSuccess",
-            "lastTransitionTime": now,
-            "observedGeneration": 1,
-        },
-    ]
-    at_provider = {
-        "state": "deployed",
-        "revision": 1,
-        "version": "1.0.0",
-        "releaseDescription": "Install complete",
-    }
-    status = {"conditions": conditions, "atProvider": at_provider, "synced": True}
-    return json.dumps({"status": status | ({"patchesSha": sha} if sha else {})})
-
-
-@pytest.fixture
-def fleet(make_cluster, repository, tmp_path, helm3, helm4) -> Iterator[Stage]:
-    """A hub as provider-helm leaves it: three Releases, made by Helm 3, Helm 4 and with patches."""
-    hub = make_cluster("migration")
-    apply(hub, *(packages_crd(kind) for kind in ("Provider", "ProviderRevision")))
+def install_package(hub: DevCluster) -> None:
+    """A package of Crossplane's that owns the CRDs, and something else that goes with it."""
+    apply(hub, *(provider_helm.packages_crd(kind) for kind in ("Provider", "ProviderRevision")))
     hub.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
     package = {"apiVersion": "pkg.crossplane.io/v1", "kind": "ProviderRevision"}
     apply(hub, package | {"metadata": {"name": "provider-helm-1"}})
@@ -138,30 +43,51 @@ def fleet(make_cluster, repository, tmp_path, helm3, helm4) -> Iterator[Stage]:
     owner["blockOwnerDeletion"] = True
     canary = {"name": "canary", "namespace": "default", "ownerReferences": [owner]}
     apply(hub, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": canary})
-    apply(hub, *upstream_crds(owner))
+    crds = provider_helm.upstream_crds()
+    for crd in crds:
+        crd["metadata"]["ownerReferences"] = [owner]
+    apply(hub, *crds)
     hub.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+
+
+@pytest.fixture
+def fleet(make_cluster, repository, tmp_path, helm3, helm4) -> Iterator[Stage]:
+    """A hub as provider-helm leaves it: Releases made by Helm 3, by Helm 4, with patches, with references."""
+    hub = make_cluster("migration")
+    install_package(hub)
     controller = ControllerProcess(hub, tmp_path)
     stage = Stage(hub, repository, controller, tmp_path)
     apply(hub, INJECTED, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    patches = yaml.safe_dump({"patches": provider_helm.PATCHES})
     apply(
         hub,
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": "patches", "namespace": NAMESPACE},
-            "data": {"patch.yaml": PATCHES},
-        },
+        config_map("patches", {"patch.yaml": patches}),
+        config_map("base", {"values.yaml": "message: kept\nreplicas: 3\n"}),
     )
+    values = {"values": {"message": "kept", "replicas": 1}}
+    patches_from = {"configMapKeyRef": {"name": "patches", "namespace": NAMESPACE}}
+    values_from = {"configMapKeyRef": {"name": "base", "namespace": NAMESPACE}}
+    written = {
+        "by-three": values,
+        "by-four": values,
+        "patched": values | {"patchesFrom": [patches_from]},
+        "referring": {"valuesFrom": [values_from], "set": [{"name": "replicas", "value": "1"}]},
+    }
     chart = ("hello", "--repo", repository.url, "--version", "1.0.0", "-n", NAMESPACE)
-    for name, helm in (("by-three", helm3), ("by-four", helm4), ("patched", helm4)):
-        helm(hub, "install", name, *chart, "--set-json", "replicas=1", "--set", "message=kept")
-        reference = {"configMapKeyRef": {"name": "patches", "namespace": NAMESPACE}}
-        patched = {"patchesFrom": [reference]} if name == "patched" else {}
-        values = {"message": "kept", "replicas": 1}
-        apply(hub, as_provider_helm_leaves_it(stage, name, values=values, **patched))
-        sha = PATCHES_SHA if patched else ""
-        patch = ("--type=merge", "--subresource=status", "-p", upstream_status(sha))
+    given = ("--set-json", "replicas=1", "--set", "message=kept")
+    for name in NAMES:
+        helm = helm3 if name == "by-three" else helm4
+        more = ("--post-renderer", "patches") if name == "patched" else ()
+        helm(hub, "install", name, *chart, *given, *more)
+        if helm is helm3:
+            provider_helm.add_patching_plugin(hub)
+        else:
+            provider_helm.applied_by_provider_helm(stage, name)
+        apply(hub, provider_helm.release(stage, name, **written[name]))
+        sha = provider_helm.PATCHES_SHA if name == "patched" else ""
+        patch = ("--type=merge", "--subresource=status", "-p", provider_helm.status(sha))
         hub.kubectl(*("patch", "release", name, "--field-manager=crossplane-helm-provider"), *patch)
+    assert stage.read(PATCHED)["metadata"]["labels"]["patched"] == "yes"
     yield stage
     if controller.process and controller.process.poll() is None:
         controller.stop()
@@ -197,31 +123,50 @@ def everything(stage: Stage) -> dict[str, str]:
 
 
 def revisions(stage: Stage, helm4) -> list[int]:
-    names = ("by-three", "by-four", "patched")
-    return [len(history(helm4, stage.hub, NAMESPACE, name)) for name in names]
+    return [len(history(helm4, stage.hub, NAMESPACE, name)) for name in NAMES]
+
+
+def test_what_is_laid_out_is_upstreams() -> None:
+    crds = {crd["metadata"]["name"]: crd["spec"] for crd in provider_helm.upstream_crds()}
+    for name, _, _, _, _, upstream, _ in TABLE:
+        newest = crds[name]["versions"][-1]["schema"]["openAPIV3Schema"]
+        listed = {line.split()[0] for line in upstream.splitlines() if "caBundle" not in line}
+        found = {line.split()[0]: line for line in lines_of(newest)}
+        assert {path for path in found if not path.endswith("KeyRef.namespace")} == listed
+        assert all("!" in line for path, line in found.items() if path.endswith("Ref.namespace"))
+        assert "x-kubernetes-validations" not in json.dumps(crds[name])
+    old, new = (json.dumps(one) for one in crds["releases.helm.crossplane.io"]["versions"])
+    assert "takeOwnership" not in old
+    assert "takeOwnership" in new
 
 
 def test_a_fleet_is_taken_over_in_the_order_of_the_guide(fleet: Stage, helm4) -> None:
-    hub, before = fleet.hub, everything(fleet)
+    hub = fleet.hub
+    local = provider_helm.release(fleet, "local")
+    local["apiVersion"] = "helm.m.crossplane.io/v1beta1"
+    local["metadata"]["namespace"] = NAMESPACE
+    apply(hub, local)
+    before = everything(fleet)
     start(fleet, "--compat=provider-helm", "--observe-only")
-    said(fleet, "3 Releases: 3 stay as they are")
+    said(fleet, "1 namespaced Release (releases.helm.m.crossplane.io): this version")
+    said(fleet, "4 Releases: 4 stay as they are")
     assert fleet.controller.stop() == 0
     assert everything(fleet) == before
 
     start(fleet)
     said(fleet, "changing nothing: ProviderRevision provider-helm-1 owns the CRD")
-    said(fleet, "3 Releases: 3 stay as they are")
+    said(fleet, "4 Releases: 4 stay as they are")
     assert fleet.controller.stop() == 0
     assert everything(fleet) == before
     assert list(fleet.controller.directory.glob("archive.db*")) == []
 
     start(fleet, "--compat=provider-helm", "--take-over")
-    for name in ("by-three", "by-four", "patched"):
+    for name in NAMES:
         hub.kubectl(
             *("wait", "--for=jsonpath={.status.summary}=4/4", f"release/{name}", "--timeout=60s")
         )
         fleet.wait(name, "Ready")
-    assert revisions(fleet, helm4) == [1, 1, 1]
+    assert revisions(fleet, helm4) == [1, 1, 1, 1]
     crds = json.loads(hub.kubectl("get", "crd", "-o", "json"))["items"]
     ours = [one["metadata"] for one in crds if "helm" in one["spec"]["group"]]
     assert len(ours) == 7
@@ -235,13 +180,23 @@ def test_a_fleet_is_taken_over_in_the_order_of_the_guide(fleet: Stage, helm4) ->
     assert not hub.kubectl("get", "cm", "canary", "-n", "default", "--ignore-not-found")
     crds = json.loads(hub.kubectl("get", "crd", "-o", "json"))["items"]
     assert len([one for one in crds if "helm" in one["spec"]["group"]]) == 7
-    assert len(json.loads(hub.kubectl("get", "releases", "-o", "json"))["items"]) == 3
+    assert len(json.loads(hub.kubectl("get", "releases", "-o", "json"))["items"]) == len(NAMES)
     fleet.release("by-four", "hello", NAMESPACE, {"message": "edited", "replicas": 1})
     label = ("get", "cm", "by-four", "-n", NAMESPACE, "-o", "jsonpath={.data.message}")
     eventually(lambda: hub.kubectl(*label) == "edited")
-    assert revisions(fleet, helm4) == [1, 2, 1]
     reason = fleet.wait("by-four", "Ready")["status"]["lastAttempt"]["reason"]
     assert reason == "values changed: message"
+    # What provider-helm applied and nobody asks for any more goes, although nothing is forced.
+    patch = '{"spec": {"forProvider": {"patchesFrom": null}}}'
+    hub.kubectl("patch", "release", "patched", "--type=merge", "-p", patch)
+    eventually(lambda: "patched" not in fleet.read(PATCHED)["metadata"]["labels"])
+    appliers = [
+        one["manager"]
+        for one in provider_helm.managers(fleet, PATCHED)
+        if one["operation"] == "Apply"
+    ]
+    assert appliers == ["helm"]
+    assert revisions(fleet, helm4) == [1, 2, 2, 1]
 
 
 def test_a_difference_is_told_before_anything_is_done(fleet: Stage, helm4) -> None:
@@ -249,8 +204,8 @@ def test_a_difference_is_told_before_anything_is_done(fleet: Stage, helm4) -> No
     fleet.hub.kubectl("patch", "release", "by-four", "--type=merge", "-p", patch)
     start(fleet, "--observe-only")
     said(fleet, "by-four: would be upgraded: values changed: message")
-    said(fleet, "3 Releases: 2 stay as they are, 1 would be upgraded")
-    assert revisions(fleet, helm4) == [1, 1, 1]
+    said(fleet, "4 Releases: 3 stay as they are, 1 would be upgraded")
+    assert revisions(fleet, helm4) == [1, 1, 1, 1]
 
 
 def test_two_controllers_do_not_fight(make_cluster, repository, tmp_path) -> None:
@@ -265,7 +220,7 @@ def test_two_controllers_do_not_fight(make_cluster, repository, tmp_path) -> Non
         mine.wait("contested", "Ready")
         as_another = ("--field-manager=crossplane-helm-provider", "--subresource=status")
         patch = ("patch", "release", "contested", "--type=merge", *as_another, "-p")
-        hub.kubectl(*patch, upstream_status())
+        hub.kubectl(*patch, provider_helm.status())
         said(mine, "changing nothing: another controller (crossplane-helm-provider) writes")
         before = everything(mine)
         mine.release("late", "hello", NAMESPACE)

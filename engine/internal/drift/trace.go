@@ -70,9 +70,9 @@ func OfObject(object *unstructured.Unstructured) Trace {
 // says less: any new owner of anything counts, and so does any new spec.
 func ownOf(entries []entry, generation int64) uint64 {
 	hash := digest{}
-	applied := false
+	applied, kept := false, keptBy(entries)
 	for _, one := range entries {
-		if one.Manager == Manager && one.Operation == "Apply" {
+		if kept(one) {
 			applied = true
 			hash.add("apply", canonical(one.Fields))
 		}

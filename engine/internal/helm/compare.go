@@ -64,6 +64,7 @@ func newRehearsal(ctx context.Context, c *cluster.Cluster, namespace, name strin
 // stored is what Helm's record says a release's objects are.
 type stored struct {
 	serverSide bool
+	foreign    bool // somebody else deployed it; known to a repair only
 	objects    map[inventory.Ref]*resource.Info
 }
 

@@ -128,9 +128,15 @@ func (k *kubeClient) Create(list kube.ResourceList, options ...kube.ClientCreate
 	return result, err
 }
 
-// Update only adds to Helm's own the phase, and what objects looked like when they had been applied.
+// Update only adds to Helm's own the phase, and what objects looked like when they had been applied. An install
+// comes here with the objects that it adopts, whoever kept them before.
 func (k *kubeClient) Update(original, target kube.ResourceList, options ...kube.ClientUpdateOption) (*kube.Result, error) {
 	k.run.progress.say(enginev1.Progress_APPLYING, "")
+	if k.run.request.GetAction() == enginev1.RunRequest_INSTALL {
+		if err := k.run.inherit(original...); err != nil {
+			return nil, err
+		}
+	}
 	result, err := k.updateAround(original, target, options...)
 	k.run.applied(result)
 	return result, err

@@ -33,7 +33,7 @@ func (r *Runner) Repair(ctx context.Context, c *cluster.Cluster, request *engine
 		ref := refOf(part.GetRef())
 		repaired := &enginev1.RepairReply_Repaired{Ref: part.GetRef()}
 		if info := stored.objects[ref]; info != nil {
-			applied, err := a.repair(info, part.GetLeave(), stored.serverSide)
+			applied, err := a.repair(info, part.GetLeave(), stored)
 			switch {
 			case err != nil:
 				repaired.Fault = a.explain(err).Proto()
@@ -59,11 +59,22 @@ func (a *run) deployed(revision int) (*stored, error) {
 		return nil, fault.New(enginev1.Fault_CONFLICT, "revision %d of release %s/%s is not the deployed one any more",
 			revision, a.request.GetNamespace(), a.request.GetName())
 	}
-	return a.stored(revision)
+	out, err := a.stored(revision)
+	if err != nil {
+		return nil, err
+	}
+	out.foreign, err = a.records.foreign()
+	return out, err
 }
 
 // repair applies one object, except for the places that are to stay as they are.
-func (a *run) repair(info *resource.Info, leave []string, serverSide bool) (*unstructured.Unstructured, error) {
+func (a *run) repair(info *resource.Info, leave []string, stored *stored) (*unstructured.Unstructured, error) {
+	serverSide := stored.serverSide
+	if serverSide && stored.foreign {
+		if err := a.inherit(info); err != nil {
+			return nil, err
+		}
+	}
 	if len(leave) > 0 {
 		live, err := a.live(info)
 		if err != nil && !apierrors.IsNotFound(err) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"helm.sh/helm/v4/pkg/kube"
+	rspb "helm.sh/helm/v4/pkg/release/v1"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/chart"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
@@ -16,7 +17,8 @@ import (
 )
 
 // fieldManager is the one name under which `helm` and this engine write fields. By default it would be the
-// program's file name, and a release handed from one to the other would conflict with itself.
+// program's file name, and a release handed from one to the other would conflict with itself; see handover.go for
+// those that were applied so.
 const fieldManager = "helm"
 
 func init() { kube.ManagedFieldsManager = fieldManager }
@@ -94,7 +96,12 @@ func newRun(ctx context.Context, c *cluster.Cluster, request *enginev1.RunReques
 	a := &run{cluster: c, request: request, charts: charts, waits: ctx, progress: &phases{report: progress}}
 	a.records = newRecords(a)
 	a.kube = newKubeClient(a)
-	a.records.beforeCreate = a.preflight
+	a.records.beforeCreate = func(rel *rspb.Release) error {
+		if err := a.handOver(rel); err != nil {
+			return err
+		}
+		return a.preflight(rel)
+	}
 	return a
 }
 

@@ -1,6 +1,7 @@
 """Say on namespaced Releases that this version does not reconcile them yet."""
 
 import asyncio
+from contextlib import aclosing
 from datetime import UTC, datetime
 
 import msgspec
@@ -23,6 +24,19 @@ MESSAGE = (
     "this version of Pilothouse does not reconcile namespaced Releases yet: "
     "use a cluster-scoped Release of helm.crossplane.io"
 )
+
+
+async def told_before(engine: EngineClient, at: Credentials) -> str:
+    """Say how many namespaced Releases somebody would lose a controller of; empty when there are none to see."""
+    try:
+        async with aclosing(engine.list(at, NAMESPACED_RELEASE, "")) as found:
+            count = len([1 async for _ in found])
+    except PilothouseError:
+        return ""  # no such kind here, or it may not be read: each is told when it is seen
+    if not count:
+        return ""
+    named = f"{count} namespaced Release{'s' * (count != 1)} ({NAMESPACED_RELEASE.qualified})"
+    return f"{named}: this version of Pilothouse does not reconcile them, so nobody will"
 
 
 class UnservedNotes:
@@ -74,5 +88,7 @@ class UnservedNotes:
 
 
 def _noted(release: Release) -> bool:
+    """Whether it was we who spoke of this generation: whoever reconciled it before has left its own words."""
     held = find(release.status.conditions, SYNCED)
-    return bool(held and held.observed_generation == release.metadata.generation)
+    said = held and (held.reason, held.observed_generation)
+    return said == (REASON, release.metadata.generation)
