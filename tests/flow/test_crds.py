@@ -1,12 +1,14 @@
-"""A chart's CRDs are created when absent and never touched afterwards."""
+"""A chart's CRDs are created when absent and never touched afterwards; one that is broken concerns only its own."""
 
 import json
+from typing import Any
 
 import yaml
-from stage import Stage
+from stage import Stage, conditions
 
 
-def crd(plural: str, described: str) -> str:
+def crd(plural: str, described: str, *versions: str) -> str:
+    """The first of the versions is the one that is stored; without any there is v1."""
     kind = plural.rstrip("s").capitalize()
     schema = {
         "type": "object",
@@ -24,11 +26,12 @@ def crd(plural: str, described: str) -> str:
                 "names": {"kind": kind, "plural": plural},
                 "versions": [
                     {
-                        "name": "v1",
+                        "name": version,
                         "served": True,
-                        "storage": True,
+                        "storage": number == 0,
                         "schema": {"openAPIV3Schema": schema},
                     }
+                    for number, version in enumerate(versions or ("v1",))
                 ],
             },
         }
@@ -118,3 +121,31 @@ def test_an_adopted_chart_with_template_crds_keeps_its_custom_resources(
     assert "precious" in hub.kubectl("get", "gizmos.example.com", "-n", namespace)
     stage.delete("gz")
     assert "precious" in hub.kubectl("get", "gizmos.example.com", "-n", namespace)
+
+
+def convert(hub, plural: str, conversion: dict[str, Any]) -> None:
+    change = json.dumps({"spec": {"conversion": conversion}})
+    hub.kubectl("patch", "crd", f"{plural}.example.com", "--type=merge", "-p", change)
+
+
+def test_a_kind_that_cannot_be_listed_holds_up_nobody_else(stage: Stage, hub, namespace) -> None:
+    stage.chart(
+        "doodads",
+        {"doodad.yaml": WIDGET.format(kind="Doodad").replace("/v1", "/v2")},
+        crds__doodads_dot_yaml=crd("doodads", "first", "v1", "v2"),
+    )
+    stage.release("doodad", "doodads", namespace)
+    stage.wait("doodad", "Ready")
+    nowhere = {"clientConfig": {"url": "https://127.0.0.1:1/"}, "conversionReviewVersions": ["v1"]}
+    try:
+        convert(hub, "doodads", {"strategy": "Webhook", "webhook": nowhere})
+        message = conditions(stage.wait("doodad", "Ready=False"))["Ready"]["message"]
+        assert "Doodad doodad is Unknown: objects of kind Doodad cannot be listed" in message
+        stage.release("doodad-neighbour", "hello", namespace)
+        stage.wait("doodad-neighbour", "Ready")
+        stage.delete("doodad-neighbour")
+        assert conditions(stage.get("doodad"))["Synced"]["status"] == "True"
+    finally:
+        convert(hub, "doodads", {"strategy": "None", "webhook": None})
+    stage.wait("doodad", "Ready")
+    stage.delete("doodad")

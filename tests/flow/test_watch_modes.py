@@ -62,6 +62,8 @@ def test_rights_in_one_namespace_are_enough(stage: Stage, hub, namespace) -> Non
     assert seen["pilothouse_watch_mode", f"narrow-{namespace}", "Namespace"] == 2
     assert seen["pilothouse_actions_total", "Install", "succeeded"] >= 2
     assert seen["pilothouse_releases", "Ready", "Available", "True"] >= 2
+    # One that has lost Helm's label is not lost to the eyes.
+    hub.kubectl("label", "cm", "first", "-n", namespace, "app.kubernetes.io/managed-by-")
     hub.kubectl("delete", "cm", "first", "-n", namespace)
     release = stage.wait("first", "Ready=False", seconds=10)
     assert "ConfigMap first is NotFound" in conditions(release)["Ready"]["message"]

@@ -9,7 +9,7 @@ import (
 	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
 )
 
-// look notes by whom an object was written. Objects of controllers are nobody's here.
+// look notes by whom an object was written, and whether it has Helm's label. Objects of controllers are nobody's here.
 func (s *objectState) look(head *raw.Head, data []byte, stateless bool) {
 	managed := head.Managed()
 	if s.controlled {
@@ -24,6 +24,10 @@ func (s *objectState) look(head *raw.Head, data []byte, stateless bool) {
 	}
 	if json.Unmarshal(data, &object) != nil {
 		return
+	}
+	s.label = labelLost
+	if object.Metadata.Labels[managedBy] == helm {
+		s.label = labelThere
 	}
 	s.trace = drift.Of(managed, drift.Meta{
 		Generation: object.Metadata.Generation, ResourceVersion: head.ResourceVersion,

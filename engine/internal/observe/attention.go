@@ -106,7 +106,7 @@ func (m *model) attendAnew(key releaseKey) {
 		m.leave(one)
 	}
 	for _, one := range rel.members {
-		if one.kind != nil && one.known && one.state.by != m.judgeOf(one) {
+		if one.kind != nil && one.known && one.kind.failure == "" && one.state.by != m.judgeOf(one) {
 			one.absent = true
 			m.missing(one, true)
 		}

@@ -1,5 +1,7 @@
 package observe
 
+import "slices"
+
 // putObject takes an object's state from its kind's watch.
 func (m *model) putObject(at watchKey, key objectKey, state objectState) {
 	m.mu.Lock()
@@ -15,14 +17,14 @@ func (m *model) putState(k *kind, key objectKey, state objectState) {
 	} else {
 		k.objects[key] = state
 	}
-	for _, one := range k.members[key] {
+	for _, one := range slices.Backward(k.members[key]) { // which may shrink meanwhile
 		if state.by != m.judgeOf(one) {
 			// Computed before its release said how, or by metadata alone.
 			one.absent = true
 			m.missing(one, true)
 			continue
 		}
-		m.set(one, state)
+		m.show(one, state)
 	}
 }
 
@@ -93,6 +95,7 @@ func (m *model) blind(at watchKey, unknown bool) {
 		return
 	}
 	k.blind, k.unknown, k.ready = true, unknown, false
+	k.forgive()
 	m.tellOwners(k) // of the mode
 	clear(k.objects)
 	for _, ones := range k.members {
@@ -181,13 +184,13 @@ func (m *model) checked(at watchKey, key objectKey, state objectState) {
 		return
 	}
 	shown, seen := k.objects[key]
-	for _, one := range k.members[key] {
+	for _, one := range slices.Backward(k.members[key]) {
 		switch judge := m.judgeOf(one); {
 		case !one.absent || seen && shown.by == judge:
 		case state.by != judge && !state.unjudged():
 			m.missing(one, true) // by what was asked before
 		default:
-			m.set(one, state)
+			m.show(one, state)
 		}
 	}
 }

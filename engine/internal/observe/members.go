@@ -1,6 +1,10 @@
 package observe
 
-import "github.com/pilothouse-dev/pilothouse/engine/internal/inventory"
+import (
+	"time"
+
+	"github.com/pilothouse-dev/pilothouse/engine/internal/inventory"
+)
 
 // kind is one kind of object that some release has, as far as one watch goes.
 type kind struct {
@@ -9,6 +13,10 @@ type kind struct {
 	blind   bool // there is no watch
 	unknown bool // because the API server does not know the kind
 	root    bool // cluster-scoped
+	// failedSince is when it stopped to be seen; failure is why, once its members have been told to be unknown.
+	failedSince time.Time
+	failure     string
+
 	objects map[objectKey]objectState
 	members map[objectKey][]*member
 }
@@ -45,10 +53,13 @@ func (m *model) join(rel *release, ref inventory.Ref, external bool) *member {
 		ref.Namespace = ""
 	}
 	one := &member{release: rel, ref: ref, kind: k, key: objectKey{ref.Namespace, ref.Name}, external: external}
-	if state, ok := k.objects[one.key]; ok && state.by == m.judgeOf(one) {
+	switch state, ok := k.objects[one.key]; {
+	case k.failure != "":
+		one.state, one.known = unknown(k.failure), true
+	case ok && state.by == m.judgeOf(one):
 		one.state, one.known = state, true
 		m.weigh(one)
-	} else {
+	default:
 		one.absent = true
 		rel.unresolved++
 	}
@@ -141,14 +152,16 @@ func (m *model) settleExternal(rel *release) {
 func (m *model) missing(one *member, urgent bool) {
 	newest := one.release.newest
 	switch {
-	case one.external && !one.kind.blind && !one.shown():
-		m.set(one, notFound) // its watch asks for no label
+	case one.external && one.gone():
+		m.set(one, notFound)
 	case one.external:
 		m.hands.check(one.kind.at, one.key, urgent)
 	case newest == nil || newest.pending():
 		// Whoever is changing the release will be done, and then settle looks.
 	case newest.uninstalling():
 		m.set(one, notFound) // as expected, and a request per object would be a waste
+	case one.gone():
+		m.set(one, notFound)
 	default:
 		m.hands.check(one.kind.at, one.key, urgent)
 	}
@@ -190,8 +203,9 @@ func (rel *release) all() []*member {
 	return append(rel.members[:len(rel.members):len(rel.members)], rel.external...)
 }
 
-// shown tells whether a member's watch has it, however it was judged.
-func (one *member) shown() bool {
-	_, ok := one.kind.objects[one.key]
-	return ok
+// gone tells whether a member's watch, which asks for it by name and for no label, does not have it.
+func (one *member) gone() bool {
+	k := one.kind
+	_, shown := k.objects[one.key]
+	return k.at.name != "" && k.ready && !k.blind && !shown
 }

@@ -44,6 +44,7 @@ type watchKey struct {
 	schema.GroupVersionKind
 	namespace string // empty: all
 	name      string // of the one object to look at; empty: those with Helm's label
+	own       bool   // that object is a release's own, without the label
 }
 
 // model is what is known of one cluster: records, and the state of every object of every release's newest
@@ -63,7 +64,7 @@ type model struct {
 	scalersKnown  bool
 	unscaled      map[releaseKey]struct{} // releases that are told when the autoscalers are known
 	recordsSynced bool
-	failing       map[string]*enginev1.Fault // what is failing, by source
+	fault         *enginev1.Fault // why records cannot be seen now
 	subscriptions map[*Subscription]struct{}
 }
 
@@ -108,7 +109,6 @@ func newModel(h hands) *model {
 		troubled:      map[string]int{},
 		pods:          map[workload]map[string]string{},
 		scalersOf:     map[workload]map[string]objectState{},
-		failing:       map[string]*enginev1.Fault{},
 		subscriptions: map[*Subscription]struct{}{},
 	}
 }

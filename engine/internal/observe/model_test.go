@@ -192,14 +192,13 @@ func TestLateReaderGetsEverything(t *testing.T) {
 	s.hands.inventories[1] = refs("a")
 	s.model.putRecord(rec(1, "deployed"))
 	s.model.replaceObjects(configMaps, map[objectKey]objectState{key("a"): failed})
-	s.model.fail("records", &enginev1.Fault{})
+	s.model.fail(&enginev1.Fault{})
 	s.told("r1=deployed o1=[a:FAILED] fault")
 	s.reader = s.model.subscribe()
 	s.told("reset r1=deployed synced o1=[a:FAILED] fault")
-	s.model.fail("other", &enginev1.Fault{})
-	s.model.work("records")
+	s.model.fail(&enginev1.Fault{}) // still
 	s.told("")
-	s.model.work("other")
+	s.model.work()
 	s.told("recovered")
 }
 

@@ -117,7 +117,7 @@ func (m *model) cause(of workload) string {
 func (m *model) membersAt(of workload) []*member {
 	var out []*member
 	for at, k := range m.kinds {
-		if at.GroupKind() == of.GroupKind && at.name == "" && (at.namespace == "" || at.namespace == of.namespace) {
+		if at.GroupKind() == of.GroupKind && (at.name == "" || at.own) && (at.namespace == "" || at.namespace == of.namespace) {
 			out = append(out, k.members[of.objectKey]...)
 		}
 	}

@@ -38,12 +38,12 @@ func (o *observer) watchRecords(ctx context.Context) {
 			cancel()
 			return
 		}
-		o.model.fail("records", fault.FromAPI(err).Proto())
+		o.model.fail(fault.FromAPI(err).Proto())
 	}
-	list.Worked = func() { o.model.work("records") }
+	list.Worked = o.model.work
 	raw.Reflect(ctx, list, &recordStore{o.model, ""})
 	if forbidden {
-		o.model.work("records")
+		o.model.work()
 		o.model.narrowRecords()
 	}
 }

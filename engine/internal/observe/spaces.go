@@ -27,8 +27,10 @@ func (m *model) narrowRecords() {
 		s.reset, s.synced = true, false
 		s.wake()
 	}
-	for key := range m.attentions {
-		m.openSpace(key.namespace)
+	for key, held := range m.attentions {
+		if !held.alone() {
+			m.openSpace(key.namespace)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ type objectState struct {
 	trace drift.Trace
 	// controlled objects (a ReplicaSet, a Pod) inherit Helm's label but belong to their controller.
 	controlled bool
+	label      label
 }
 
 // tells compares what would be told to the brain; a generation alone is not news.

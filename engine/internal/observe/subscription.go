@@ -114,24 +114,21 @@ func (m *model) tellMember(one *member) {
 	}
 }
 
-// fail and work tell of a source of news that has stopped, or come back.
-func (m *model) fail(source string, fault *enginev1.Fault) {
+// fail and work tell that records cannot be seen, or can be again: without them nothing is known of any release.
+func (m *model) fail(fault *enginev1.Fault) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.failing[source] = fault
+	m.fault = fault
 	m.tellAll()
 }
 
-// work tells whether it had stopped.
-func (m *model) work(source string) bool {
+func (m *model) work() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.failing[source] == nil {
-		return false
+	if m.fault != nil {
+		m.fault = nil
+		m.tellAll()
 	}
-	delete(m.failing, source)
-	m.tellAll()
-	return true
 }
 
 // Next waits for news and gives it; io.EOF says that there is more to be seen with another subscription. Close the subscription when done.
@@ -257,12 +254,9 @@ func (s *Subscription) takeObjects(batch *enginev1.ObserveBatch) bool {
 }
 
 func (s *Subscription) takeFault(batch *enginev1.ObserveBatch) bool {
-	switch failing := len(s.model.failing) > 0; {
+	switch failing := s.model.fault != nil; {
 	case failing && !s.failing:
-		for _, fault := range s.model.failing {
-			batch.Fault = fault
-		}
-		s.failing = true
+		s.failing, batch.Fault = true, s.model.fault
 		return true
 	case !failing && s.failing:
 		s.failing, batch.Recovered = false, true

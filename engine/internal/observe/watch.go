@@ -2,25 +2,35 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery/cached/memory"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
 )
 
-// objectSelector narrows the watches; membership is the inventory's to say.
-const objectSelector = "app.kubernetes.io/managed-by=Helm"
-
-// pollObjects is how often objects are read that may not be watched.
-const pollObjects = 30 * time.Second
+const (
+	managedBy = "app.kubernetes.io/managed-by"
+	helm      = "Helm"
+	// objectSelector narrows the watches; membership is the inventory's to say.
+	objectSelector = managedBy + "=" + helm
+	// pollObjects is how often objects are read that may not be watched.
+	pollObjects = 30 * time.Second
+	// retryMapping is how often, at most, the API server is asked again what it serves; retryGroup is how often it
+	// is while it serves everything but one group: then each time costs the whole of discovery.
+	retryMapping = 5 * time.Second
+	retryGroup   = 30 * time.Second
+)
 
 // watchKind watches one kind until the context ends, or says that it cannot.
 func (o *observer) watchKind(ctx context.Context, at watchKey) {
@@ -60,16 +70,15 @@ func (o *observer) reflect(ctx context.Context, at watchKey, mapping *meta.RESTM
 			refused = e.Kind
 			cancel()
 		default:
-			o.model.fail(at.source(), e.Proto())
+			o.failKind(at, e)
 		}
 	}
 	list.Worked = func() {
-		if o.model.work(at.source()) {
+		if o.model.workKind(at) {
 			o.widen()
 		}
 	}
 	raw.Reflect(ctx, list, &stateStore{o.model, at})
-	o.model.work(at.source())
 	return refused
 }
 
@@ -99,7 +108,7 @@ func (o *observer) objectList(at watchKey, mapping *meta.RESTMapping) *raw.ListW
 }
 
 func (o *observer) view(at watchKey, key objectKey) viewer {
-	return viewer{by: o.model.judgeAt(at, key), foreign: at.name != ""}
+	return viewer{by: o.model.judgeAt(at, key), foreign: at.name != "" && !at.own}
 }
 
 // poll reads the objects of a kind that cannot be watched, now and then, and tries to watch it more rarely.
@@ -117,28 +126,56 @@ func (o *observer) poll(ctx context.Context, at watchKey) {
 	o.model.again(at)
 }
 
-// source names a watch among those that may fail.
-func (at watchKey) source() string { return at.String() + " " + at.namespace + "/" + at.name }
+func (o *observer) failKind(at watchKey, why *fault.Error) {
+	o.model.failKind(at, fmt.Sprintf("objects of kind %s cannot be listed: %s", at.Kind, why.Message), time.Now())
+}
 
 // mapping finds a kind's resource; it waits while the API server cannot be asked.
 func (o *observer) mapping(ctx context.Context, at watchKey) (*meta.RESTMapping, bool) {
-	for delay := 200 * time.Millisecond; ; delay = min(2*delay, 5*time.Second) {
+	for delay, most := 200*time.Millisecond, retryMapping; ; delay = min(2*delay, most) {
 		mapping, err := o.at.Mapper().RESTMapping(at.GroupKind(), at.Version)
-		switch {
-		case err == nil:
-			o.model.work(at.source())
+		if err == nil {
 			return mapping, true
-		case meta.IsNoMatchError(err):
-			o.becomeBlind(at, true)
-			return nil, false
 		}
-		o.model.fail(at.source(), fault.FromAPI(err).Proto())
+		if meta.IsNoMatchError(err) {
+			if err = o.undiscovered(at); err == nil {
+				o.becomeBlind(at, true)
+				return nil, false
+			}
+			most = retryGroup
+		}
+		o.failKind(at, fault.FromAPI(err))
 		select {
 		case <-ctx.Done():
 			return nil, false
 		case <-time.After(delay):
 		}
 	}
+}
+
+// undiscovered is why nothing can be said of a kind though its group is known: what serves the group is away, or
+// has only just come back.
+func (o *observer) undiscovered(at watchKey) error {
+	discovery, err := o.at.Getter("").ToDiscoveryClient()
+	if err != nil {
+		return err
+	}
+	list, err := discovery.ServerResourcesForGroupVersion(at.GroupVersion().String())
+	switch {
+	case errors.Is(err, memory.ErrCacheNotFound):
+		return nil
+	case err != nil && isMissing(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	for _, one := range list.APIResources {
+		if one.Kind == at.Kind && !strings.Contains(one.Name, "/") {
+			o.at.InvalidateDiscovery()
+			return fmt.Errorf("%s was not served a moment ago", at.GroupVersion())
+		}
+	}
+	return nil
 }
 
 // watchable asks discovery whether a resource has the verbs; where discovery does not say, trying does.

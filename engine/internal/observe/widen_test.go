@@ -67,14 +67,7 @@ func TestEyesThatMaySeeMoreAreOpenedAnew(t *testing.T) {
 	api := &guarded{}
 	server := httptest.NewServer(api)
 	defer server.Close()
-	at, err := cluster.NewRegistry().Connect(context.Background(), &enginev1.ConnectRequest{
-		Credentials: &enginev1.ConnectRequest_Kubeconfig{Kubeconfig: []byte(fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config",
-			"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c"}}],
-			"clusters": [{"name": "c", "cluster": {"server": %q}}]}`, server.URL))},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := connect(t, server.URL)
 	hub := NewHub()
 	subscription := hub.Subscribe(at)
 	defer subscription.Close()
@@ -90,6 +83,7 @@ func TestEyesThatMaySeeMoreAreOpenedAnew(t *testing.T) {
 	old.widen()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
+	var err error
 	for err == nil {
 		_, err = subscription.Next(ctx)
 	}
@@ -119,6 +113,19 @@ func TestEyesThatMaySeeMoreAreOpenedAnew(t *testing.T) {
 	if !hub.mayRenew(secrets) || !hub.mayRenew(renewal{at.ID, scalersResource}) {
 		t.Error("it is for good, or for everything")
 	}
+}
+
+func connect(t *testing.T, server string) *cluster.Cluster {
+	t.Helper()
+	at, err := cluster.NewRegistry().Connect(context.Background(), &enginev1.ConnectRequest{
+		Credentials: &enginev1.ConnectRequest_Kubeconfig{Kubeconfig: []byte(fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config",
+			"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+			"clusters": [{"name": "c", "cluster": {"server": %q}}]}`, server))},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
 }
 
 func until(t *testing.T, what string, done func() bool) {

@@ -26,7 +26,8 @@ type ListWatch struct {
 	LabelSelector, FieldSelector string
 	Decode                       Decode
 	Managed                      bool // Decode wants the managedFields
-	// Failed and Worked may be nil. They are called from the reflector's goroutine.
+	// Failed and Worked may be nil. They are called from the goroutine that reads. A list has worked when all of it
+	// has come, in pages or as a stream.
 	Failed func(error)
 	Worked func()
 }
@@ -62,7 +63,9 @@ func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOpt
 		}
 		list.Items = append(list.Items, object)
 	}
-	lw.worked()
+	if page.Continue == "" {
+		lw.worked()
+	}
 	return list, nil
 }
 
@@ -77,8 +80,10 @@ func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOp
 		}
 		return nil, err
 	}
-	lw.worked()
-	events := &eventReader{stream: stream, decoder: json.NewDecoder(stream), decode: lw.decode}
+	if options.SendInitialEvents == nil {
+		lw.worked()
+	}
+	events := &eventReader{stream: stream, decoder: json.NewDecoder(stream), decode: lw.decode, bookmarked: lw.worked}
 	return watch.NewStreamWatcher(events, reporter{}), nil
 }
 
@@ -115,6 +120,8 @@ type eventReader struct {
 	stream  io.ReadCloser
 	decoder *json.Decoder
 	decode  func([]byte) (runtime.Object, error)
+	// bookmarked is called where a bookmark says that everything before it has come.
+	bookmarked func()
 }
 
 // Decode implements watch.Decoder.
@@ -135,6 +142,7 @@ func (r *eventReader) Decode() (watch.EventType, runtime.Object, error) {
 		return event.Type, status, nil
 	case watch.Bookmark:
 		head, _, err := read(event.Object)
+		r.bookmarked()
 		return event.Type, &head, err
 	case watch.Added, watch.Modified, watch.Deleted:
 		object, err := r.decode(event.Object)

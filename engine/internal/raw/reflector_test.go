@@ -124,3 +124,42 @@ func TestServerWithoutStreamedLists(t *testing.T) {
 		t.Fatalf("a server without a feature is no failure: %v", <-failures)
 	}
 }
+
+func TestHalfAListHasNotWorked(t *testing.T) {
+	var mended atomic.Bool
+	at := client(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		query := r.URL.Query()
+		switch {
+		case mended.Load():
+			fmt.Fprint(w, event("ADDED", "a", "1", ""), event("BOOKMARK", "", "2", ended))
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		case query.Get("watch") != "":
+			fmt.Fprint(w, event("ADDED", "a", "1", ""))
+			fmt.Fprint(w, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":500,"reason":"InternalError","message":"no"}}`+"\n")
+		case query.Get("continue") == "":
+			fmt.Fprint(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5","continue":"more"},"items":[{"metadata":{"name":"a"}}]}`)
+		default:
+			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"reason":"InternalError","message":"no"}`)
+		}
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c, heard := make(tape, 16), make(chan string, 64)
+	go Reflect(ctx, &ListWatch{
+		Client: at, Target: Target{Version: "v1", Plural: "configmaps"}, Decode: Keep,
+		Failed: func(error) { heard <- "failed" }, Worked: func() { heard <- "worked" },
+	}, c)
+	for range 2 {
+		if got := <-heard; got != "failed" {
+			t.Fatalf("it has %s, and only a part has come", got)
+		}
+	}
+	mended.Store(true)
+	expect(t, c, "replace a")
+	for got := <-heard; got != "worked"; got = <-heard {
+		t.Log(got)
+	}
+}

@@ -161,6 +161,8 @@ class Eyes:
     def blind(self) -> None:
         """The engine is gone: nothing is known until it has looked again."""
         self.synced = False
+        # The next engine may never meet what this one could not get over, and so never take it back.
+        self.fault = None
         self._records.clear()
         self._members.clear()
         self._summaries.clear()

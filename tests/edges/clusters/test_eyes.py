@@ -175,3 +175,19 @@ def test_a_fault_wakes_everyone_and_so_does_its_end() -> None:
     eyes.take(Sighting(recovered=True))
     assert eyes.fault is None
     assert eyes.all_woken == 2
+
+
+def test_a_fault_does_not_outlive_the_engine_that_told_it() -> None:
+    eyes = Watched()
+    eyes.attend(Attention(SHOP))
+    eyes.take(Sighting(fault=Fault(FaultKind.UNREACHABLE, "no route")))
+    eyes.blind()
+    assert eyes.fault_of(SHOP) is None, "it will be told again if it is still so"
+    eyes.take(Sighting(fault=Fault(FaultKind.UNREACHABLE, "no route")))
+    eyes.take(Sighting(reset=True))
+    eyes.take(Sighting(namespaces=(NamespaceSight("web", synced=True),)))
+    assert eyes.fault_of(SHOP) is None
+    assert eyes.sees(SHOP)
+    again = Fault(FaultKind.UNREACHABLE, "still no route")
+    eyes.take(Sighting(reset=True, fault=again))
+    assert eyes.fault_of(SHOP) == again
