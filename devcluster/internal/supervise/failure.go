@@ -18,8 +18,21 @@ func (e *componentError) Error() string {
 	return fmt.Sprintf("%s stopped (%s); the end of its log:\n%s", e.component, e.reason, strings.Join(e.tail, "\n"))
 }
 
+// placedError says where something went wrong, if that is not in the cluster's directory.
+type placedError struct {
+	place string
+	err   error
+}
+
+func (e *placedError) Error() string { return e.err.Error() }
+func (e *placedError) Unwrap() error { return e.err }
+
 // explain turns the causes a user can do something about into one sentence that says what.
 func explain(err error, dir string) error {
+	var placed *placedError
+	if errors.As(err, &placed) {
+		dir = placed.place
+	}
 	if errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("the disk is full at %s: free some space and start again", dir)
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -76,12 +77,16 @@ func TestExplain(t *testing.T) {
 	died := func(line string) error {
 		return &componentError{component: "etcd", reason: "exit status 2", tail: []string{"before", line}}
 	}
+	kwok := &componentError{component: "kwok", tail: []string{"write: no space left on device"}}
 	for name, row := range map[string]struct {
 		err  error
 		want string
 	}{
 		"full disk":             {fmt.Errorf("writing: %w", full), "the disk is full at /home/me: free some space and start again"},
 		"full disk for etcd":    {died("panic: write: no space left on device"), "etcd stopped because the disk is full at /home/me: free some space and start again"},
+		"full memory for etcd":  {(&dataDir{place: "/dev/shm"}).placed(died("panic: write: no space left on device")), "etcd stopped because the disk is full at /dev/shm: free some space and start again"},
+		"full memory at once":   {&placedError{"/dev/shm", full}, "the disk is full at /dev/shm: free some space and start again"},
+		"another component":     {(&dataDir{place: "/dev/shm"}).placed(kwok), "kwok stopped because the disk is full at /home/me: free some space and start again"},
 		"port of a component":   {died("bind: address already in use"), "etcd stopped because its port is taken by another program: start again to get another one"},
 		"unknown end":           {died("boom"), "etcd stopped (exit status 2); the end of its log:\nbefore\nboom"},
 		"read-only file system": {syscall.EROFS, "cannot write to /home/me: read-only file system"},
@@ -126,6 +131,50 @@ func TestAPortSomebodyListensOnIsTaken(t *testing.T) {
 	defer func() { _ = listener.Close() }()
 	taken := listener.Addr().(*net.TCPAddr).Port
 	if _, err := reservePort(taken, 0); err == nil || !strings.Contains(err.Error(), "is taken by another program") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDataGoesWhereThereIsRoom(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	for _, row := range []struct {
+		enough uint64
+		want   string
+	}{{1, first}, {math.MaxUint64, second}} {
+		left, err := sharedRoot(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = filepath.Join(left, "etcd-of-a-killed-one")
+		if err := os.Mkdir(left, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		data, err := openEphemeral([]string{first, second}, row.enough)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data.place != row.want || !strings.HasPrefix(data.path, row.want) {
+			t.Errorf("with %d bytes wanted: got %s in %s, want %s", row.enough, data.path, data.place, row.want)
+		}
+		// It may be why there is no room.
+		if _, err := os.Stat(left); err == nil {
+			t.Errorf("with %d bytes wanted: %s was left", row.enough, left)
+		}
+		data.close()
+		if _, err := os.Stat(data.path); err == nil {
+			t.Errorf("%s was left", data.path)
+		}
+	}
+}
+
+func TestAPlaceThatCannotBeUsedIsNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := openEphemeral([]string{file}, 0)
+	var placed *placedError
+	if !errors.As(err, &placed) || placed.place != file {
 		t.Errorf("got %v", err)
 	}
 }
