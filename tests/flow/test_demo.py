@@ -99,9 +99,10 @@ def kill_one_that_never_gets_ready(edge: DevCluster) -> None:
 
 
 def test_it_takes_out_what_it_brought_and_overwrites_nothing(
-    edge: DevCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    edge: DevCluster, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))  # a killed program leaves its files
+    # A killed program leaves its files; this place has a name that is short enough for sockets.
+    monkeypatch.setenv("TMPDIR", str(tmp_path_factory.mktemp("demo")))
     kill_one_that_never_gets_ready(edge)
     # The next one starts from what that left, and takes it out with its own.
     with demo_on(edge) as demo:
