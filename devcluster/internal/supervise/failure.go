@@ -3,6 +3,7 @@ package supervise
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -16,6 +17,16 @@ type componentError struct {
 
 func (e *componentError) Error() string {
 	return fmt.Sprintf("%s stopped (%s); the end of its log:\n%s", e.component, e.reason, strings.Join(e.tail, "\n"))
+}
+
+// lastWords are the last lines of a log, without the stack that Go prints after a panic: it is long, and
+// the reason stands before it.
+func lastWords(log string) []string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	if end := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "panic: ") }); end >= 0 {
+		lines = lines[:end+1]
+	}
+	return lines[max(0, len(lines)-10):]
 }
 
 // placedError says where something went wrong, if that is not in the cluster's directory.

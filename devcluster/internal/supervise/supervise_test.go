@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,6 +96,17 @@ func TestExplain(t *testing.T) {
 		if got := explain(row.err, "/home/me").Error(); got != row.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, row.want)
 		}
+	}
+}
+
+func TestTheReasonOfAPanicIsNotLostInItsStack(t *testing.T) {
+	stack := strings.Repeat("main.main()\n\tmain.go:41 +0x2c2\n", 20)
+	got := lastWords("error: no space left on device\npanic: failed to create WAL\n\ngoroutine 1 [running]:\n" + stack)
+	if want := []string{"error: no space left on device", "panic: failed to create WAL"}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if got := lastWords(strings.Repeat("line\n", 30)); len(got) != 10 {
+		t.Errorf("got %d lines of a log without a panic", len(got))
 	}
 }
 
