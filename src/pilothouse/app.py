@@ -1,6 +1,7 @@
 """The composition root: opens the doors, hands each its ports, closes in reverse."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from functools import partial
@@ -61,10 +62,25 @@ def credentials_of(kubeconfig: Path | None, context: str) -> Credentials:
     return Credentials(kubeconfig=content, trusted=True, context=context)
 
 
-async def run_controller(settings: ControllerSettings, stop: asyncio.Event, say: Say) -> None:
-    """Run the controller until `stop`; `say` is how it tells what it would do when it may not act."""
+def prepare_controller(
+    settings: ControllerSettings, say: Say
+) -> Callable[[asyncio.Event], Awaitable[None]]:
+    """Return what runs the controller until an event; `say` tells what it would do when it may not act.
+
+    Finding the engine may mean to build it, for minutes, in which a loop would hear no signal.
+    """
     at = credentials_of(settings.kubeconfig, settings.context)
     process = EngineProcess(locate(), settings.cache / "engine", settings.engine_flags())
+    return partial(_run_controller, settings, at, process, say)
+
+
+async def _run_controller(
+    settings: ControllerSettings,
+    at: Credentials,
+    process: EngineProcess,
+    say: Say,
+    stop: asyncio.Event,
+) -> None:
     archive = SqliteArchive(settings.archive)
     async with process.running(), AsyncExitStack() as doors:
         engine = EngineClient(process)
@@ -258,9 +274,13 @@ class Composition:
             self._usages.changed(changed)
 
 
-async def engine_versions() -> tuple[str, str]:
+def engine_versions() -> tuple[str, str]:
     """Start an engine, ask it for its and Helm's version, and stop it."""
     process = EngineProcess(locate(), default_cache_root() / "engine")
-    async with process.running():
-        hello = await EngineClient(process).hello()
-        return hello.version, hello.helm_version
+
+    async def ask() -> tuple[str, str]:
+        async with process.running():
+            hello = await EngineClient(process).hello()
+            return hello.version, hello.helm_version
+
+    return asyncio.run(ask())

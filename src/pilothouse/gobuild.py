@@ -306,14 +306,14 @@ def _compile(program: GoProgram, go: Go, target: Path, output: IO[bytes], report
 
 @contextlib.contextmanager
 def _signals_held() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM wait: a Popen that one of them cuts short forgets the child it has started."""
+    """Let signals that end us wait: a Popen that one of them cuts short forgets the child it has started."""
     if threading.current_thread() is not threading.main_thread():
         yield  # handlers run in the main thread only
         return
     came: list[int] = []
     usual = {
         number: signal.signal(number, lambda number, _: came.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     }
     try:
         yield

@@ -120,8 +120,7 @@ func (f *family) tail(name string) []string {
 	if err != nil {
 		return nil
 	}
-	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
-	return lines[max(0, len(lines)-10):]
+	return lastWords(string(content))
 }
 
 // stopOrder: clients first, and the API server before etcd, without which it would hang.

@@ -127,8 +127,9 @@ func lockFile(path string) (*os.File, error) {
 	if err := file.Truncate(0); err != nil {
 		return file, err
 	}
-	_, err = fmt.Fprintln(file, os.Getpid())
-	return file, err
+	// Only for the sentence above: on a full disk the lock holds without it.
+	_, _ = fmt.Fprintln(file, os.Getpid())
+	return file, nil
 }
 
 // writeFile replaces a file in one step, readable by its owner only: most of ours hold keys.

@@ -48,7 +48,8 @@ func reservePort(asked, last int) (*reservedPort, error) {
 }
 
 func tryPort(number int) (*reservedPort, error) {
-	root, err := sharedRoot()
+	// Always the same place, whoever's data is elsewhere for want of room.
+	root, err := sharedRoot(ephemeralPlaces()[0])
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func run(options options, report *reporter) error {
 	if errors.Is(err, errStopRequested) {
 		return nil
 	}
-	return err
+	return cluster.data.placed(err)
 }
 
 // stopOnSignal turns the first SIGTERM, SIGINT or SIGHUP into a stop.
@@ -120,7 +120,7 @@ func prepare(home *home, options options, report *reporter) (*cluster, error) {
 	if home.record.Port != 0 && home.record.Port != port.number {
 		report.progress(fmt.Sprintf("port %d is taken, using %d", home.record.Port, port.number))
 	}
-	data, err := openData(home, options.ephemeral)
+	data, err := openData(home, options.ephemeral, report)
 	if err != nil {
 		port.close()
 		return nil, err

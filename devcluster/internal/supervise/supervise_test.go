@@ -4,9 +4,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -76,12 +78,16 @@ func TestExplain(t *testing.T) {
 	died := func(line string) error {
 		return &componentError{component: "etcd", reason: "exit status 2", tail: []string{"before", line}}
 	}
+	kwok := &componentError{component: "kwok", tail: []string{"write: no space left on device"}}
 	for name, row := range map[string]struct {
 		err  error
 		want string
 	}{
 		"full disk":             {fmt.Errorf("writing: %w", full), "the disk is full at /home/me: free some space and start again"},
 		"full disk for etcd":    {died("panic: write: no space left on device"), "etcd stopped because the disk is full at /home/me: free some space and start again"},
+		"full memory for etcd":  {(&dataDir{place: "/dev/shm"}).placed(died("panic: write: no space left on device")), "etcd stopped because the disk is full at /dev/shm: free some space and start again"},
+		"full memory at once":   {&placedError{"/dev/shm", full}, "the disk is full at /dev/shm: free some space and start again"},
+		"another component":     {(&dataDir{place: "/dev/shm"}).placed(kwok), "kwok stopped because the disk is full at /home/me: free some space and start again"},
 		"port of a component":   {died("bind: address already in use"), "etcd stopped because its port is taken by another program: start again to get another one"},
 		"unknown end":           {died("boom"), "etcd stopped (exit status 2); the end of its log:\nbefore\nboom"},
 		"read-only file system": {syscall.EROFS, "cannot write to /home/me: read-only file system"},
@@ -90,6 +96,17 @@ func TestExplain(t *testing.T) {
 		if got := explain(row.err, "/home/me").Error(); got != row.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, row.want)
 		}
+	}
+}
+
+func TestTheReasonOfAPanicIsNotLostInItsStack(t *testing.T) {
+	stack := strings.Repeat("main.main()\n\tmain.go:41 +0x2c2\n", 20)
+	got := lastWords("error: no space left on device\npanic: failed to create WAL\n\ngoroutine 1 [running]:\n" + stack)
+	if want := []string{"error: no space left on device", "panic: failed to create WAL"}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if got := lastWords(strings.Repeat("line\n", 30)); len(got) != 10 {
+		t.Errorf("got %d lines of a log without a panic", len(got))
 	}
 }
 
@@ -126,6 +143,50 @@ func TestAPortSomebodyListensOnIsTaken(t *testing.T) {
 	defer func() { _ = listener.Close() }()
 	taken := listener.Addr().(*net.TCPAddr).Port
 	if _, err := reservePort(taken, 0); err == nil || !strings.Contains(err.Error(), "is taken by another program") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDataGoesWhereThereIsRoom(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	for _, row := range []struct {
+		enough uint64
+		want   string
+	}{{1, first}, {math.MaxUint64, second}} {
+		left, err := sharedRoot(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = filepath.Join(left, "etcd-of-a-killed-one")
+		if err := os.Mkdir(left, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		data, err := openEphemeral([]string{first, second}, row.enough)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data.place != row.want || !strings.HasPrefix(data.path, row.want) {
+			t.Errorf("with %d bytes wanted: got %s in %s, want %s", row.enough, data.path, data.place, row.want)
+		}
+		// It may be why there is no room.
+		if _, err := os.Stat(left); err == nil {
+			t.Errorf("with %d bytes wanted: %s was left", row.enough, left)
+		}
+		data.close()
+		if _, err := os.Stat(data.path); err == nil {
+			t.Errorf("%s was left", data.path)
+		}
+	}
+}
+
+func TestAPlaceThatCannotBeUsedIsNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := openEphemeral([]string{file}, 0)
+	var placed *placedError
+	if !errors.As(err, &placed) || placed.place != file {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 """`pilothouse controller`: run the controller in the foreground."""
 
 import asyncio
-import signal
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -105,6 +104,12 @@ HIGHEST_PORT = 65535
     metavar="HOST:PORT",
     help="Serve metrics for Prometheus there, such as 127.0.0.1:9090; without it, nowhere.",
 )
+@click.option(
+    "--stop-on-eof",
+    is_flag=True,
+    hidden=True,
+    help="Stop when standard input ends, as it does when a parent that holds its other end dies.",
+)
 @click.option("--verbose", is_flag=True, help="Log more.")
 def controller(
     *,
@@ -125,11 +130,13 @@ def controller(
     getter_plugin_schemes: tuple[str, ...],
     drift_mode: str | None,
     metrics: str | None,
+    stop_on_eof: bool,
     verbose: bool,
 ) -> None:
-    """Run the controller in the foreground until SIGTERM or Ctrl-C."""
+    """Run the controller in the foreground until SIGTERM, SIGHUP or Ctrl-C."""
     from pilothouse import telemetry
-    from pilothouse.app import run_controller
+    from pilothouse.app import prepare_controller
+    from pilothouse.cli.signals import endings, exit_on_terminate, terminate_on_eof
     from pilothouse.gobuild import default_cache_root
     from pilothouse.settings import ControllerSettings, own_namespace, state_dir
 
@@ -155,13 +162,17 @@ def controller(
         drift_mode=(drift_mode or ("ignore" if compat else "correct")).capitalize(),
         metrics=_address(metrics) if metrics else None,
     )
+    exit_on_terminate()
+    if stop_on_eof:
+        terminate_on_eof()
+    run_controller = prepare_controller(settings, click.echo)
 
     async def run() -> None:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in endings():
             loop.add_signal_handler(number, stop.set)
-        await run_controller(settings, stop, click.echo)
+        await run_controller(stop)
 
     with asyncio.Runner(loop_factory=_uvloop()) as runner:
         runner.run(run())

@@ -12,13 +12,25 @@ import click
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Use this cluster, named by its kubeconfig, instead of an embedded one.",
 )
-def demo(*, hub: Path | None) -> None:
+@click.option(
+    "--ready-within",
+    default="5m",
+    show_default=True,
+    help="How long the Releases may take, with the images your cluster has to pull, before those that "
+    "are not ready are named.",
+)
+def demo(*, hub: Path | None, ready_within: str) -> None:
     """Run two clusters, a chart repository, the controller and three Releases until Ctrl-C."""
     import asyncio
 
     from pilothouse.cli.signals import exit_on_terminate, until_signal
+    from pilothouse.core.spelling import duration
     from pilothouse.dev.demo import find_programs, run_demo
 
+    try:
+        patience = duration(ready_within, "--ready-within")
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     began = time.monotonic()
 
     def say(line: str) -> None:
@@ -27,4 +39,4 @@ def demo(*, hub: Path | None) -> None:
     # Built here, not in a thread beside the loop, which nothing could stop.
     exit_on_terminate()
     programs = find_programs(say)
-    asyncio.run(until_signal(run_demo(hub, programs, say)))
+    asyncio.run(until_signal(run_demo(hub, programs, patience, say)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pilothouse.cli.signals import until_signal
+from pilothouse.cli.signals import exit_on_terminate, until_signal
 
 if TYPE_CHECKING:
     from pilothouse.dev.cluster import ClusterReport, DevCluster
@@ -52,6 +52,8 @@ def up(*, name: str, count: int, ephemeral: bool, detach: bool, port: int) -> No
     names = fleet_names(name, count)
     settings = DevSettings.from_environment()
     report = _progress()
+    # Built before the loop, which nothing could stop while it builds.
+    exit_on_terminate()
     binaries = find_kube_binaries(settings, lambda text: report("", text))
     requests = [
         ClusterRequest(one, settings.state_root / one, ephemeral=ephemeral, port=port)

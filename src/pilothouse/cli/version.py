@@ -1,7 +1,5 @@
 """`pilothouse version`: what is installed."""
 
-import asyncio
-
 import click
 
 
@@ -10,7 +8,9 @@ def version() -> None:
     """Print the versions of brain, engine and Helm."""
     from pilothouse import __version__, telemetry
     from pilothouse.app import engine_versions
+    from pilothouse.cli.signals import exit_on_terminate
 
     telemetry.configure()
-    engine, helm = asyncio.run(engine_versions())
+    exit_on_terminate()
+    engine, helm = engine_versions()
     click.echo(f"pilothouse {__version__}\nengine {engine}\nhelm {helm}")

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,7 +25,7 @@ from pilothouse.dev.settings import DevSettings, child_environment
 PACKAGE = Path(__file__).resolve().parents[1]
 STOP_SECONDS = 30.0
 LOOK_SECONDS = 0.5
-READY_SECONDS = 300.0
+LOOK_TIMEOUT_SECONDS = 60
 TIDY_SECONDS = 60
 RELEASES = "releases.helm.crossplane.io"
 # What is ours in a user's own cluster, as examples/releases.yaml labels it.
@@ -70,14 +71,16 @@ def find_programs(say: Say) -> Programs:
     return Programs(find_kube_binaries(settings, say), find_helm4(settings, say))
 
 
-async def run_demo(hub_kubeconfig: Path | None, programs: Programs, say: Say) -> None:
+async def run_demo(
+    hub_kubeconfig: Path | None, programs: Programs, patience: timedelta, say: Say
+) -> None:
     """Start everything, show progress, say where to look, and keep it running until cancelled."""
     async with contextlib.AsyncExitStack() as stack:
         demo = await _start(stack, hub_kubeconfig, programs, say)
         controller = await stack.enter_async_context(_controller(demo))
         if hub_kubeconfig:
             stack.push_async_callback(_tidy, demo, say)
-        shown = asyncio.create_task(_show(demo, say), name="show the example")
+        shown = asyncio.create_task(_show(demo, patience, say), name="show the example")
         died = asyncio.create_task(controller.wait(), name="the controller's end")
         try:
             await asyncio.wait({shown, died}, return_when=asyncio.FIRST_COMPLETED)
@@ -127,7 +130,9 @@ async def _controller(demo: Demo) -> AsyncIterator[asyncio.subprocess.Process]:
             # The repository and the other cluster are on loopback, which users may not reach otherwise.
             *("--egress-allow", urlsplit(demo.repository.url).netloc),
             *("--egress-allow", urlsplit(demo.edge.server).netloc),
-            stdin=asyncio.subprocess.DEVNULL,
+            # We hold the other end, which closes with us however we end.
+            "--stop-on-eof",
+            stdin=asyncio.subprocess.PIPE,
             stdout=log,
             stderr=log,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -147,10 +152,12 @@ async def _controller(demo: Demo) -> AsyncIterator[asyncio.subprocess.Process]:
             await process.wait()
 
 
-async def _show(demo: Demo, say: Say) -> None:
+async def _show(demo: Demo, patience: timedelta, say: Say) -> None:
     await _apply(demo)
-    await _show_until_ready(demo, say)
-    say(_where_to_look(demo))
+    waiting = await _show_until_ready(demo, patience, say)
+    for name, why in waiting.items():
+        say(f"release {name} is not ready after {patience.total_seconds():.0f} s: {why}")
+    say(_where_to_look(demo, ready=not waiting))
 
 
 async def _apply(demo: Demo) -> None:
@@ -229,39 +236,46 @@ async def _kubectl(cluster: DevCluster, *arguments: str, text: str = "") -> str:
     return out.decode()
 
 
-async def _show_until_ready(demo: Demo, say: Say) -> None:
-    """Say each change of each Release until all are ready."""
+async def _show_until_ready(demo: Demo, patience: timedelta, say: Say) -> dict[str, str]:
+    """Say each change of each Release until all are ready; return why which are not, when it takes too long."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + patience.total_seconds()
+    look = ("get", RELEASES, *SELECTED, "-o", "json", f"--request-timeout={LOOK_TIMEOUT_SECONDS}s")
     shown: dict[str, str] = {}
-    async with asyncio.timeout(READY_SECONDS):
-        while True:
-            answer = await _kubectl(demo.hub, "get", RELEASES, *SELECTED, "-o", "json")
-            items = json.loads(answer)["items"]
-            for item in items:
-                name, now = item["metadata"]["name"], _state(item)
-                if shown.get(name) != now:
-                    shown[name] = now
-                    say(f"release {name}: {now}")
-            if all(state.startswith("ready") for state in shown.values()):
-                return
-            await asyncio.sleep(LOOK_SECONDS)
+    while True:
+        waiting: dict[str, str] = {}
+        for item in json.loads(await _kubectl(demo.hub, *look))["items"]:
+            name, (ready, now) = item["metadata"]["name"], _state(item)
+            if not ready:
+                waiting[name] = now
+            if shown.get(name) != now:
+                shown[name] = now
+                say(f"release {name}: {now}")
+        if not waiting or clock() > until:
+            return waiting
+        await asyncio.sleep(LOOK_SECONDS)
 
 
-def _state(item: dict[str, object]) -> str:
+def _state(item: dict[str, object]) -> tuple[bool, str]:
+    """Say whether a Release is ready, and what its condition says."""
     status = item.get("status")
     if not isinstance(status, dict):
-        return "seen"
+        return False, "seen"
     conditions = {one["type"]: one for one in status.get("conditions", [])}
     ready = conditions.get("Ready")
     if ready and ready["status"] == "True":
-        return f"ready, {status.get('summary', '')} objects"
-    return str((ready or {}).get("message") or "seen")
+        return True, f"ready, {status.get('summary', '')} objects"
+    return False, str((ready or {}).get("message") or "seen")
 
 
-def _where_to_look(demo: Demo) -> str:
+def _where_to_look(demo: Demo, *, ready: bool) -> str:
+    state = "Three Releases run on two clusters."
+    if not ready:
+        state = "Not all of the three Releases run yet; the controller keeps at it."
     kubectl, helm = demo.hub.kubectl_path, demo.helm
     hub, edge = demo.hub.kubeconfig, demo.edge.kubeconfig
     return f"""
-Three Releases run on two clusters. Look around, in another terminal:
+{state} Look around, in another terminal:
 
   {kubectl} --kubeconfig {hub} get releases
   {kubectl} --kubeconfig {hub} describe release demo-edge

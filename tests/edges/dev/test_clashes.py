@@ -1,6 +1,7 @@
 """What can be in a cluster's way is told in one sentence."""
 
 import json
+import re
 import socket
 from pathlib import Path
 
@@ -84,6 +85,28 @@ async def test_a_full_disk(tmp_path: Path, kube_binaries: KubeBinaries, file: st
         f"cluster one: the disk is full at {tmp_path}: free some space and start again"
     )
     assert json.loads((tmp_path / "cluster.json").read_text())["version"] == 1
+
+
+@pytest.mark.parametrize("ephemeral", [False, True], ids=["on disk", "in memory"])
+async def test_a_full_disk_is_named_where_the_data_is(
+    tmp_path: Path, kube_binaries: KubeBinaries, *, ephemeral: bool
+) -> None:
+    told = tmp_path / "told"
+    full = tmp_path / "etcd"
+    full.write_text(
+        f'#!/bin/sh\necho "$*" > {told}\necho "fallocate: no space left on device"; exit 1\n'
+    )
+    full.chmod(0o700)
+    binaries = KubeBinaries(kube_binaries.devcluster, kube_binaries.kubectl, {"etcd": full})
+    request = ClusterRequest("one", tmp_path / "one", ephemeral=ephemeral)
+    message = await refusal(request, binaries)
+    [place] = re.findall(
+        r"cluster one: etcd stopped because the disk is full at (.+): free some space and start again$",
+        message,
+    )
+    [data] = re.findall(r"--data-dir=(\S+)", told.read_text())
+    assert Path(data).is_relative_to(place)
+    assert (Path(place) == request.directory) is not ephemeral
 
 
 async def test_a_component_that_cannot_run(tmp_path: Path, kube_binaries: KubeBinaries) -> None:
