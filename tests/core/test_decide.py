@@ -7,7 +7,7 @@ import pytest
 from make import NOW, objects, record, release
 
 from pilothouse.core.decide import DELETION, decide
-from pilothouse.core.desired import desired
+from pilothouse.core.desired import ChartAsk, desired
 from pilothouse.core.observed import Decoded, Health, Observed, Running
 from pilothouse.core.plan import (
     CreateNamespace,
@@ -244,6 +244,26 @@ def test_paused_never_acts():
 def test_a_foreign_client_that_never_returns_is_unlocked():
     old = record(2, "pending-upgrade", created=NOW - FOREIGN_PATIENCE)
     assert isinstance(plan_for(record=old), Unlock)
+
+
+def test_a_foreign_client_has_as_long_as_the_timeout():
+    patient = desired(release(wait_timeout="40m"))
+    old = record(2, "pending-upgrade", created=NOW - timedelta(minutes=39))
+    said = "another Helm client is busy with revision 2 (pending-upgrade)"
+    assert plan_for(patient, record=old) == Wait(said, until=NOW + timedelta(minutes=1))
+    older = record(2, "pending-upgrade", created=NOW - timedelta(minutes=40))
+    assert isinstance(plan_for(patient, record=older), Unlock)
+    hasty = desired(release(wait_timeout="1m"))
+    young = record(2, "pending-upgrade", created=NOW - timedelta(minutes=2))
+    assert isinstance(plan_for(hasty, record=young), Wait), "a person's helm has its own timeout"
+
+
+def test_a_name_that_was_filled_in_is_no_reason():
+    url = "http://127.0.0.1:1/tiny-1.0.0.tgz"
+    before = replace(OLDER, chart=ChartAsk("", "", "", url=url))
+    after = replace(WANTED, chart=ChartAsk("", "tiny", "1.0.0", url=url))
+    made = {"record": record(1, "deployed", OLDER.digest), "made_from": before}
+    assert plan_for(after, **made) == Upgrade("values changed: message")
 
 
 @pytest.mark.parametrize(
