@@ -69,6 +69,7 @@ OPEN = ChartSpec(repository=PLACE, name="tiny")
         pytest.param(asking(OPEN, UpgradeSpec(automatic=True)), {}, id="who follows names none"),
         pytest.param(asking(OPEN, UpgradeSpec()), {"version": "2.0.0"}, id="who is only told"),
         pytest.param(asking(OPEN, policies=["Observe", "Create"]), {}, id="not allowed"),
+        pytest.param(asking(OPEN, deleted=True), {}, id="it goes"),
         pytest.param(asking(OPEN, status=NOTED), {}, id="a tool emptied it again"),
     ],
 )

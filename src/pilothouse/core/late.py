@@ -15,7 +15,8 @@ def left_open(release: Release, wanted: Desired, ended: Ended) -> dict[str, str]
     """Return the fields of spec.forProvider.chart to fill in after an action, with what it deployed."""
     record, made = ended.outcome.record, ended.desired.chart
     deployed = isinstance(ended.plan, Install | Upgrade) and not ended.outcome.fault
-    if not wanted.policies.late_initialize or record is None or not deployed:
+    allowed = wanted.policies.late_initialize and not wanted.absent
+    if not allowed or record is None or not deployed:
         return {}
     source = source_of(made)
     if source in {release.status.chart.source, ""} or source != source_of(wanted.chart):

@@ -9,9 +9,10 @@ from pilothouse.api.release import Release
 from pilothouse.core.desired import Desired, needs_version
 from pilothouse.core.late import left_open
 from pilothouse.core.outcome import Ended
+from pilothouse.core.plan import Install, Upgrade
 from pilothouse.core.versions import DEFAULT_INTERVAL
 from pilothouse.errors import Conflict, EngineLost, PilothouseError
-from pilothouse.loop.survey import Surveyor
+from pilothouse.loop.survey import FoundVersion, Surveyor
 from pilothouse.ports import Clock, Target, Writer
 
 log = structlog.get_logger(__name__)
@@ -47,17 +48,26 @@ class LateVersions:
             log.warning("cannot fill in", release=release.metadata.name, error=error.message)
             return release
 
+    def attempted(self, key: Key, ended: Ended) -> None:
+        """An attempt has ended: one that made no revision is next made with what is the latest then."""
+        memory, outcome = self._surveyor.memory(key), ended.outcome
+        if memory.found is None or not isinstance(ended.plan, Install | Upgrade):
+            return
+        made = outcome.record and outcome.record.digest == ended.desired.digest
+        # A revision that failed is counted, and may be undone: what is counted is about one version.
+        memory.found = replace(memory.found, until=None) if made and outcome.fault else None
+
     async def _version(self, key: Key, release: Release, wanted: Desired, target: Target) -> str:
-        """Return the version that is deployed, or the latest: no other one until an attempt with it has ended."""
+        """Return the version that is deployed, or the latest; what is under way is about no other one."""
         memory, now = self._surveyor.memory(key), self._clock.now()
-        known = memory.found if memory.found and memory.found[0] == wanted.chart else None
+        known = memory.found if memory.found and memory.found.chart == wanted.chart else None
         if known and self._surveyor.is_acting(key):
-            return known[1]
+            return known.version
         version = await self._surveyor.deployed_version(key, release, wanted, target)
         if version:
             return version
-        if known and now - known[2] < DEFAULT_INTERVAL:
-            return known[1]
+        if known and (known.until is None or now < known.until):
+            return known.version
         version = (await target.resolve_chart(wanted.chart)).version
-        memory.found = (wanted.chart, version, now)
+        memory.found = FoundVersion(wanted.chart, version, now + DEFAULT_INTERVAL)
         return version

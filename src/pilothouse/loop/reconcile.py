@@ -180,6 +180,7 @@ class Reconciler:
         ended = self._actions.take_ended(key, release.metadata.uid)
         if ended:
             release = await self._conclude(key, release, wanted, target, ended)
+            self._versions.attempted(key, ended)
             self._surveyor.deployed(key)
         await self._repairs.conclude(key, release)
         release = await self._tests.conclude(key, release)

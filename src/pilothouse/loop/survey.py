@@ -1,7 +1,7 @@
 """What is asked of a release and what is there: everything a pass looks at before it decides."""
 
 import contextlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pilothouse.api.meta import Key
@@ -25,6 +25,15 @@ from pilothouse.loop.sources import SourceReader
 from pilothouse.loop.triggers import Claims
 from pilothouse.loop.upgrades import Upgrades
 from pilothouse.ports import Instances, Releases, Target, Targets
+
+
+@dataclass(frozen=True, slots=True)
+class FoundVersion:
+    """The latest version that was found for a chart; it holds until then, or until it is deployed."""
+
+    chart: ChartAsk
+    version: str
+    until: datetime | None
 
 
 class Memory:
@@ -54,8 +63,8 @@ class Memory:
         self.used = ""
         # What the chart's server was shown when there was no getting the chart.
         self.denied_with: Access | None = None
-        # The latest version, found for a chart that is yet to be deployed, and when.
-        self.found: tuple[ChartAsk, str, datetime] | None = None
+        # The latest version of a chart that is yet to be deployed.
+        self.found: FoundVersion | None = None
         # What the connection secret was last made of.
         self.connected: object = None
         # A Helm release that this one stood for before its name or namespace was changed.
@@ -131,7 +140,6 @@ class Surveyor:
 
     def deployed(self, key: Key) -> None:
         """An action has ended: another version may be deployed, which is another question."""
-        self.memory(key).found = None
         self._upgrades.deployed(key)
 
     def config_of(self, release: Release) -> str:
