@@ -23,6 +23,7 @@ from pilothouse.core.plan import (
     Upgrade,
     Wait,
 )
+from pilothouse.core.resting import conclude_quiet
 from pilothouse.core.retry import Attempts
 from pilothouse.core.state import FOREIGN_PATIENCE, UNINSTALL_PATIENCE, classify
 
@@ -256,6 +257,24 @@ def test_a_foreign_client_has_as_long_as_the_timeout():
     hasty = desired(release(wait_timeout="1m"))
     young = record(2, "pending-upgrade", created=NOW - timedelta(minutes=2))
     assert isinstance(plan_for(hasty, record=young), Wait), "a person's helm has its own timeout"
+
+
+@pytest.mark.parametrize("status", ["pending-upgrade", "uninstalling"])
+def test_what_another_client_does_is_told(status):
+    asked = release({"message": "hello"})
+    theirs = Observed(record=record(2, status, seen=NOW))
+    state = classify(WANTED, theirs, NOW)
+    plan = decide(WANTED, theirs, state, NEVER_TRIED, NOW)
+    said = conclude_quiet(asked, WANTED, theirs, state, plan, NOW)
+    assert {one.type: (one.status, one.reason, one.message) for one in said.conditions} == {
+        "Synced": ("False", "OperationInProgress", state.reason),
+        "Ready": ("False", "Unavailable", state.reason),
+    }
+    assert said.at_provider.state == status
+    ours = replace(theirs, record=record(2, "pending-upgrade", owner="us"), owner_alive=True)
+    state = classify(WANTED, ours, NOW)
+    plan = decide(WANTED, ours, state, NEVER_TRIED, NOW)
+    assert conclude_quiet(asked, WANTED, ours, state, plan, NOW) == asked.status, "it tells itself"
 
 
 def test_a_name_that_was_filled_in_is_no_reason():
