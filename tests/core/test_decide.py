@@ -7,7 +7,7 @@ import pytest
 from make import NOW, objects, record, release
 
 from pilothouse.core.decide import DELETION, decide
-from pilothouse.core.desired import desired
+from pilothouse.core.desired import ChartAsk, desired
 from pilothouse.core.observed import Decoded, Health, Observed, Running
 from pilothouse.core.plan import (
     CreateNamespace,
@@ -23,6 +23,7 @@ from pilothouse.core.plan import (
     Upgrade,
     Wait,
 )
+from pilothouse.core.resting import conclude_quiet
 from pilothouse.core.retry import Attempts
 from pilothouse.core.state import FOREIGN_PATIENCE, UNINSTALL_PATIENCE, classify
 
@@ -244,6 +245,44 @@ def test_paused_never_acts():
 def test_a_foreign_client_that_never_returns_is_unlocked():
     old = record(2, "pending-upgrade", created=NOW - FOREIGN_PATIENCE)
     assert isinstance(plan_for(record=old), Unlock)
+
+
+def test_a_foreign_client_has_as_long_as_the_timeout():
+    patient = desired(release(wait_timeout="40m"))
+    old = record(2, "pending-upgrade", created=NOW - timedelta(minutes=39))
+    said = "another Helm client is busy with revision 2 (pending-upgrade)"
+    assert plan_for(patient, record=old) == Wait(said, until=NOW + timedelta(minutes=1))
+    older = record(2, "pending-upgrade", created=NOW - timedelta(minutes=40))
+    assert isinstance(plan_for(patient, record=older), Unlock)
+    hasty = desired(release(wait_timeout="1m"))
+    young = record(2, "pending-upgrade", created=NOW - timedelta(minutes=2))
+    assert isinstance(plan_for(hasty, record=young), Wait), "a person's helm has its own timeout"
+
+
+@pytest.mark.parametrize("status", ["pending-upgrade", "uninstalling"])
+def test_what_another_client_does_is_told(status):
+    asked = release({"message": "hello"})
+    theirs = Observed(record=record(2, status, seen=NOW))
+    state = classify(WANTED, theirs, NOW)
+    plan = decide(WANTED, theirs, state, NEVER_TRIED, NOW)
+    said = conclude_quiet(asked, WANTED, theirs, state, plan, NOW)
+    assert {one.type: (one.status, one.reason, one.message) for one in said.conditions} == {
+        "Synced": ("False", "OperationInProgress", state.reason),
+        "Ready": ("False", "Unavailable", state.reason),
+    }
+    assert said.at_provider.state == status
+    ours = replace(theirs, record=record(2, "pending-upgrade", owner="us"), owner_alive=True)
+    state = classify(WANTED, ours, NOW)
+    plan = decide(WANTED, ours, state, NEVER_TRIED, NOW)
+    assert conclude_quiet(asked, WANTED, ours, state, plan, NOW) == asked.status, "it tells itself"
+
+
+def test_a_name_that_was_filled_in_is_no_reason():
+    url = "http://127.0.0.1:1/tiny-1.0.0.tgz"
+    before = replace(OLDER, chart=ChartAsk("", "", "", url=url))
+    after = replace(WANTED, chart=ChartAsk("", "tiny", "1.0.0", url=url))
+    made = {"record": record(1, "deployed", OLDER.digest), "made_from": before}
+    assert plan_for(after, **made) == Upgrade("values changed: message")
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from make import release
 
-from pilothouse.api.status import AtProvider, ReleaseStatus
+from pilothouse.api.release import ChartSpec
+from pilothouse.api.status import AtProvider, DeployedChart, ReleaseStatus
 from pilothouse.core.desired import (
     Sources,
     desired,
@@ -67,10 +69,59 @@ def test_versions_compare_as_semver(version):
 
 def test_a_version_left_empty_stays_what_is_deployed():
     assert needs_version(desired(release(version="")))
-    status = ReleaseStatus(at_provider=AtProvider(version="1.4.2"))
-    settled = desired(release(version="", status=status))
+    settled = desired(of_chart("tiny", status=SETTLED))
     assert not needs_version(settled)
     assert settled.digest == desired(release(version="1.4.2")).digest
+
+
+def of_chart(name="", **asked):
+    """A Release that names no version."""
+    status, url = asked.pop("status"), asked.pop("url", "")
+    one = release(version="", status=status)
+    repository = "" if url else asked.pop("repository", one.spec.for_provider.chart.repository)
+    chart = ChartSpec(repository=repository, name=name, url=url)
+    wanted = msgspec.structs.replace(one.spec.for_provider, chart=chart)
+    spec = msgspec.structs.replace(one.spec, for_provider=wanted)
+    return msgspec.structs.replace(one, spec=spec)
+
+
+PACKED = "http://127.0.0.1:1/tiny-1.4.2.tgz"
+SETTLED = ReleaseStatus(
+    at_provider=AtProvider(version="1.4.2", state="deployed"),
+    chart=DeployedChart(source="http://127.0.0.1:1/charts/tiny", version="1.4.2"),
+)
+FROM_URL = msgspec.structs.replace(SETTLED, chart=DeployedChart(source=PACKED, version="1.4.2"))
+ADOPTED = msgspec.structs.replace(SETTLED, chart=DeployedChart())
+# An upgrade to another chart, which is version 0.3.0, has failed.
+FAILED_ELSEWHERE = msgspec.structs.replace(
+    SETTLED, at_provider=AtProvider(version="0.3.0", state="failed")
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "version"),
+    [
+        pytest.param(of_chart("tiny", status=SETTLED), "1.4.2", id="what is deployed stands"),
+        pytest.param(of_chart("other", status=SETTLED), "", id="another chart, another number"),
+        pytest.param(
+            of_chart("tiny", status=SETTLED, repository="http://127.0.0.1:1/mirror"),
+            *("",),
+            id="another repository may not have it",
+        ),
+        pytest.param(of_chart("tiny", status=FROM_URL), "", id="from url to a repository"),
+        pytest.param(of_chart(url=PACKED, status=FROM_URL), "1.4.2", id="the same url"),
+        pytest.param(of_chart(url=f"{PACKED}2", status=FROM_URL), "", id="another url"),
+        pytest.param(of_chart("tiny", status=ADOPTED), "", id="only the record tells of which"),
+        pytest.param(of_chart(url=PACKED, status=ADOPTED), "1.4.2", id="an adopted url"),
+        pytest.param(of_chart("tiny", status=FAILED_ELSEWHERE), "1.4.2", id="back from a failure"),
+        pytest.param(
+            of_chart("other", status=FAILED_ELSEWHERE), "", id="which is asked the record"
+        ),
+    ],
+)
+def test_a_deployed_version_is_one_of_its_chart_only(asked, version):
+    assert desired(asked).chart.version == version
+    assert desired(asked, version="2.0.0").chart.version == "2.0.0"
 
 
 def test_patches_are_part_of_what_reaches_the_cluster():

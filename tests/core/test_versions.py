@@ -176,13 +176,28 @@ def test_a_repository_that_is_down(wants, held, chart, offer):
 
 
 def test_what_is_deployed():
-    asked = asking("~1.2", at_provider=AtProvider(version="1.2.0"))
+    deployed = AtProvider(version="1.2.0", state="deployed")
+    chart = DeployedChart(source="http://127.0.0.1:1/charts/tiny", version="1.2.0")
+    asked = asking("~1.2", at_provider=deployed, chart=chart)
     decoded = Decoded(3, "tiny", "1.2.7", {})
     assert held_version(asked, None, None) == ""
     assert held_version(asked, record(3, digest="d"), decoded) == "1.2.0"
     assert held_version(asked, record(3), decoded) == "1.2.7", "by hand: as its record says"
     assert held_version(asked, record(4), decoded) == "1.2.0", "not decoded yet"
     assert not must_look_inside(asked, record(3), None)
+
+
+def test_what_is_deployed_of_another_chart_is_held_by_no_range():
+    deployed = AtProvider(version="1.2.0", state="deployed")
+    ours = record(3, digest="d")
+    moved = asking("*", at_provider=deployed, chart=DeployedChart(source="http://x/other"))
+    for seen in (None, Decoded(3, "tiny", "1.2.0", {})):
+        assert held_version(moved, ours, seen) == ""
+        assert not must_look_inside(moved, ours, seen), "the status tells enough"
+    rolled_back = asking("*", at_provider=deployed)
+    assert must_look_inside(rolled_back, ours, None), "only the record tells which chart it is"
+    assert held_version(rolled_back, ours, Decoded(3, "other", "1.2.0", {})) == ""
+    assert held_version(rolled_back, ours, Decoded(3, "tiny", "1.2.0", {})) == "1.2.0"
 
 
 def test_a_lost_status_is_no_reason_to_upgrade():

@@ -28,12 +28,15 @@ def test_create_without_update_makes_it_once(stage: Stage, hub, helm4, namespace
 def test_update_without_create_waits_for_somebody_to_install(
     stage: Stage, hub, helm4, namespace
 ) -> None:
-    allowed = ("Observe", "Update", "Delete")
-    stage.release("guest", "hello", namespace, {"message": "as written"}, policies=allowed)
+    allowed = ("Observe", "Update", "Delete", "LateInitialize")
+    written = {"message": "as written"}
+    stage.release("guest", "hello", namespace, written, policies=allowed, version="")
     assert "not installed" in stage.refused("guest", "NotAllowed")
+    assert "version" not in stage.get("guest")["spec"]["forProvider"]["chart"]
     source = ("hello", "--repo", stage.repository.url, "--version", "1.0.0", "-n", namespace)
     helm4(hub, "install", "guest", *source, "--set", "message=by hand")
-    stage.wait("guest", "Ready")
+    release = stage.wait("guest", "Ready")
+    assert release["spec"]["forProvider"]["chart"]["version"] == "1.0.0", "what is there stands"
     assert len(history(helm4, hub, namespace, "guest")) == 2
     stage.delete("guest")
     assert "guest" not in helm4(hub, "list", "-n", namespace, "-q")

@@ -1,6 +1,10 @@
 """Other people run helm too."""
 
-from stage import Stage, eventually, history
+import base64
+import gzip
+import json
+
+from stage import Stage, conditions, eventually, history
 
 
 def hello(stage: Stage) -> tuple[str, ...]:
@@ -36,3 +40,51 @@ def test_a_hand_made_uninstall_is_repaired(stage: Stage, hub, helm4, namespace) 
     helm4(hub, "uninstall", "again", "-n", namespace)
     eventually(lambda: "again" in helm4(hub, "list", "-n", namespace, "-q"), what="installed again")
     stage.wait("again", "Ready")
+
+
+def test_an_upgrade_by_hand_that_is_under_way_is_left_alone(
+    stage: Stage, hub, helm4, namespace
+) -> None:
+    stage.release("held", "hello", namespace, {"message": "as written"})
+    stage.wait("held", "Ready")
+    begin_upgrade(stage, hub, namespace, "held")
+    eventually(
+        lambda: conditions(stage.get("held"))["Synced"]["reason"] == "OperationInProgress",
+        what="told that somebody is at work",
+    )
+    said = conditions(stage.get("held"))["Synced"]["message"]
+    assert said == "another Helm client is busy with revision 2 (pending-upgrade)"
+    # Not even a newer spec is a reason to cut in.
+    stage.release("held", "hello", namespace, {"message": "newer"})
+    assert "revision 2" in stage.refused("held", "OperationInProgress")
+    statuses = [one["status"] for one in history(helm4, hub, namespace, "held")]
+    assert statuses == ["deployed", "pending-upgrade"]
+    # Over by hand, as `helm rollback` would end it: the spec's turn again.
+    hub.kubectl("delete", "secret", "sh.helm.release.v1.held.v2", "-n", namespace)
+    stage.wait("held", "Ready")
+    message = hub.kubectl("get", "cm", "held", "-n", namespace, "-o", "jsonpath={.data.message}")
+    assert message == "newer"
+
+
+def begin_upgrade(stage: Stage, hub, namespace: str, name: str) -> None:
+    """Write the record that Helm writes before it upgrades."""
+    path = f"/api/v1/namespaces/{namespace}/secrets/sh.helm.release.v1.{name}.v1"
+    deployed = stage.read(path)
+    packed = base64.b64decode(base64.b64decode(deployed["data"]["release"]))
+    content = json.loads(gzip.decompress(packed))
+    content["version"] = 2
+    content["info"]["status"] = "pending-upgrade"
+    packed = base64.b64encode(gzip.compress(json.dumps(content).encode()))
+    labels = {"name": name, "owner": "helm", "status": "pending-upgrade", "version": "2"}
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "helm.sh/release.v1",
+        "metadata": {
+            "name": f"sh.helm.release.v1.{name}.v2",
+            "namespace": namespace,
+            "labels": labels,
+        },
+        "data": {"release": base64.b64encode(packed).decode()},
+    }
+    hub.kubectl("create", "-f", "-", input=json.dumps(secret))

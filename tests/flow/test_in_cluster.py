@@ -75,10 +75,17 @@ def test_the_controller_needs_no_kubeconfig_in_a_pod(
         assert stage.told("podded", "CreatedExternalResource")
         lease = eventually(lambda: edge.kubectl("get", "leases", "-n", NAMESPACE, "-o", "name"))
         assert lease.startswith("lease.coordination.k8s.io/pilothouse")
-        stage.release("podded", "hello", NAMESPACE, {"message": "again"})
+        other = {**INJECTED, "metadata": {"name": "second"}}
+        edge.kubectl("apply", "-f", "-", input=json.dumps(other))
+        stage.release("podded", "hello", NAMESPACE, {"message": "again"}, config="second")
         assert stage.told("podded", "UpdatedExternalResource")
+        uid = stage.get("podded")["metadata"]["uid"]
+        usage = stage.read(f"/apis/helm.crossplane.io/v1beta1/providerconfigusages/{uid}")
+        assert usage["providerConfigRef"]["name"] == "second"
+        stage.applied.remove("podded")
         stage.delete("podded")
-        edge.kubectl("delete", "providerconfigs.helm.crossplane.io", "default", "--timeout=60s")
+        configs = ("default", "second")
+        edge.kubectl("delete", "providerconfigs.helm.crossplane.io", *configs, "--timeout=60s")
     finally:
         assert controller.stop() == 0
     assert "forbidden" not in controller.log.read_text().lower()

@@ -196,15 +196,20 @@ def test_an_object_of_others_is_not_given_away(stage: Stage, hub, namespace) -> 
 
 
 def test_a_config_in_use_cannot_go(stage: Stage, hub, edge) -> None:
-    stage.config("busy", edge.kubeconfig.read_bytes())
-    stage.release("tenant", "hello", "tenancy", config="busy")
-    release = stage.wait("tenant", "Ready")
-    uid = release["metadata"]["uid"]
-    usage = json.loads(
-        hub.kubectl("get", "providerconfigusages.helm.crossplane.io", uid, "-o", "json")
-    )
-    assert usage["providerConfigRef"]["name"] == "busy"
-    assert usage["resourceRef"]["name"] == "tenant"
+    for name in ("vacant", "busy"):
+        stage.config(name, edge.kubeconfig.read_bytes())
+    for name in ("vacant", "busy"):
+        # The second time it moves; what it uses is told before it is Ready there.
+        stage.release("tenant", "hello", "tenancy", {"message": name}, config=name)
+        release = stage.wait("tenant", "Ready")
+        uid = release["metadata"]["uid"]
+        usage = stage.read(f"/apis/helm.crossplane.io/v1beta1/providerconfigusages/{uid}")
+        assert usage["providerConfigRef"]["name"] == name
+        assert usage["metadata"]["labels"]["crossplane.io/provider-config"] == name
+        assert usage["resourceRef"]["name"] == "tenant"
+    stage.applied.remove("tenant")
+    config = "providerconfigs.helm.crossplane.io/vacant"
+    hub.kubectl("delete", config, "--timeout=60s")
     config = "providerconfigs.helm.crossplane.io/busy"
     eventually(
         lambda: hub.kubectl("get", config, "-o", "jsonpath={.status.users}") == "1",

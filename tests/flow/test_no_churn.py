@@ -97,8 +97,16 @@ def test_a_bumped_url_upgrades_once(stage: Stage, helm4, namespace) -> None:
     stage.release("addressed", "packed", namespace, url=url.format("1.0.0"))
     stage.wait("addressed", "Ready")
     # The name is filled in; the version is not, or the next address would contradict it.
-    chart = stage.get("addressed")["spec"]["forProvider"]["chart"]
-    assert "version" not in chart
+    first = url.format("1.0.0")
+    assert stage.get("addressed")["spec"]["forProvider"]["chart"] == {
+        "url": first,
+        "name": "packed",
+    }
+    # A tool that applies the original again has the last word.
+    edit(stage, "addressed", {"name": None})
+    look_again(stage, "addressed", "without")
+    assert stage.get("addressed")["spec"]["forProvider"]["chart"] == {"url": first}
+    assert revisions(helm4, stage, namespace, "addressed") == 1
     edit(stage, "addressed", {"url": url.format("1.1.0")})
     stage.hub.kubectl(
         *("wait", "--for=jsonpath={.status.atProvider.version}=1.1.0", "release/addressed"),
@@ -147,6 +155,15 @@ def test_the_status_is_not_a_database(stage: Stage, hub, helm4, namespace) -> No
     look_again(stage, "amnesia", "recreated")
     assert revisions(helm4, stage, namespace, "amnesia") == 1
 
+    # Another chart has numbers of its own, whoever deployed the one before.
+    stage.repository.add(stage.charts / "forgetful", name="successor", version="0.3.0")
+    for name, newest in (("successor", "0.3.0"), ("forgetful", "1.1.0")):
+        edit(stage, "amnesia", {"name": name, "version": None})
+        found = stage.wait("amnesia", "Ready")
+        assert found["status"]["atProvider"]["version"] == newest
+        assert found["spec"]["forProvider"]["chart"]["version"] == newest
+    assert revisions(helm4, stage, namespace, "amnesia") == 3
+
 
 LABELLED = '[{"op": "add", "path": "/metadata/labels", "value": {"patched": "yes"}}]'
 
@@ -154,11 +171,12 @@ LABELLED = '[{"op": "add", "path": "/metadata/labels", "value": {"patched": "yes
 def test_a_failed_create_backs_off_and_leaves_the_spec_alone(stage: Stage, namespace) -> None:
     broken = "kind: ConfigMap\nmetadata:\n  name: x\ndata: {{ .Values.missing.deep }}\n"
     stage.chart("hopeless", {"broken.yaml": broken})
-    stage.release("sisyphus", "hopeless", namespace)
+    stage.release("sisyphus", "hopeless", namespace, version="")
     stage.refused("sisyphus", "RenderFailed")
     look_again(stage, "sisyphus", "once-more")
     eventually(lambda: stage.get("sisyphus")["status"]["retries"] >= 2)
     found = stage.get("sisyphus")
+    assert "version" not in found["spec"]["forProvider"]["chart"]
     assert found["metadata"]["generation"] == 1
     assert found["status"]["nextAttempt"] > found["status"]["lastAttempt"]["finished"]
     assert [one for one in found["metadata"]["annotations"] if "external-create" in one] == []

@@ -13,6 +13,8 @@ from pilothouse.errors import ClusterForgotten, InvalidInput, Missing
 from pilothouse.faults import FaultKind
 from pilothouse.ports import Credentials, Reference, References, Use
 
+FileSight = tuple[int, int, int, int] | None
+
 
 class CredentialReader:
     """Turns ProviderConfigs into credentials; a changed key of a Secret wakes the config that names it."""
@@ -31,6 +33,8 @@ class CredentialReader:
         self._configs = configs
         # A reference without a namespace means the controller's own.
         self._namespace = namespace
+        # The files that configs were read from, as they were then.
+        self._files: dict[str, dict[Path, FileSight]] = {}
         # The operator lets kubeconfigs run programs and read files, as provider-helm does.
         self._trust = trust
 
@@ -50,8 +54,14 @@ class CredentialReader:
             raise ClusterForgotten(msg, FaultKind.NOT_FOUND)
         return await self._read_config(config_name, config)
 
+    def rotated(self, config_name: str) -> bool:
+        """Whether a file that a config was read from is no longer what it was: nobody tells of files."""
+        files = self._files.get(config_name, {})
+        return any(_sight_of(path) != seen for path, seen in files.items())
+
     def forget(self, config_name: str) -> None:
         """The ProviderConfig is gone."""
+        self._files.pop(config_name, None)
         self._references.used_by(config_key(config_name), frozenset())
 
     async def _read_config(self, name: str, config: ProviderConfig) -> Credentials:
@@ -72,6 +82,7 @@ class CredentialReader:
                 f'ProviderConfig "{name}": spec.credentials is missing', FaultKind.INVALID
             )
         self._note(name, source, spec.identity)
+        self._files.pop(name, None)
         identity, secret = "", b""
         if spec.identity:
             identity = spec.identity.type
@@ -98,7 +109,10 @@ class CredentialReader:
         if source.source == "Environment" and source.env:
             return self._variable(where, source.env.name)
         if source.source == "Filesystem" and source.fs:
-            return self._file(where, source.fs.path)
+            path = Path(source.fs.path)
+            # Before the reading, so that a change meanwhile is noticed.
+            self._files.setdefault(name, {})[path] = _sight_of(path)
+            return self._file(where, path)
         needs = {"Secret": "secretRef", "Environment": "env", "Filesystem": "fs"}
         missing = needs.get(source.source)
         said = f"needs {missing}" if missing else "gives no credentials"
@@ -110,9 +124,9 @@ class CredentialReader:
             raise Missing(f"{where}: the environment has no variable {name}", FaultKind.NOT_FOUND)
         return value.encode()
 
-    def _file(self, where: str, path: str) -> bytes:
+    def _file(self, where: str, path: Path) -> bytes:
         try:
-            return Path(path).read_bytes()
+            return path.read_bytes()
         except OSError as error:
             raise Missing(f"{where}: {path}: {error.strerror}", FaultKind.NOT_FOUND) from None
 
@@ -124,6 +138,15 @@ class CredentialReader:
         if found.value is None:
             raise InvalidInput(f'{where} has no key "{ref.key}"', FaultKind.INVALID)
         return found.value
+
+
+def _sight_of(path: Path) -> FileSight:
+    """Tell one state of a file from another, also where a link is turned to another file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def config_key(name: str) -> Key:

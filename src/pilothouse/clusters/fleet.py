@@ -90,7 +90,9 @@ class Fleet:
         if not config_name:
             self._management_used = True
             return self._target(self._credentials.management)
-        known = self._known.get(config_name)
+        known = before = self._known.get(config_name)
+        if self._credentials.rotated(config_name):
+            self._stale.add(config_name)
         if known is None or config_name in self._stale:
             # First, so that a change during the reading is not lost.
             self._stale.discard(config_name)
@@ -104,6 +106,9 @@ class Fleet:
             self._known[config_name] = known
             target = self._target(known)
             self._close_unused()
+            if before and before != known:
+                # Whoever still went by what was known before goes over too.
+                self._wake_all(before.fingerprint)
             return target
         return self._target(known)
 

@@ -34,7 +34,10 @@ class ReleaseWriter:
 
     async def claim(self, release: Release, config: str) -> Release:
         """Say that it uses its ProviderConfig; then finalizer and external name, in one write."""
-        await self._use(release, config)
+        try:
+            await self._create_usage(release, config)
+        except AlreadyExists:
+            await self.use(release, config)
         metadata = release.metadata
         patch: dict[str, Any] = {"resourceVersion": metadata.resource_version}
         if FINALIZER not in metadata.finalizers:
@@ -43,11 +46,11 @@ class ReleaseWriter:
             patch["annotations"] = {EXTERNAL_NAME: metadata.name}
         return await self._merge(release, {"metadata": patch})
 
-    async def late_initialize(self, release: Release, version: str) -> Release:
-        """Fill in the chart's version where the user left it open."""
+    async def late_initialize(self, release: Release, chart: Mapping[str, str]) -> Release:
+        """Fill in fields of the chart that the user left open."""
         patch = {
             "metadata": {"resourceVersion": release.metadata.resource_version},
-            "spec": {"forProvider": {"chart": {"version": version}}},
+            "spec": {"forProvider": {"chart": dict(chart)}},
         }
         return await self._merge(release, patch)
 
@@ -104,7 +107,19 @@ class ReleaseWriter:
             self._cache.tell(RELEASE.key(written.metadata))
         return written
 
-    async def _use(self, release: Release, config: str) -> None:
+    async def use(self, release: Release, config: str) -> None:
+        """Say that it uses that config, and no other that was said before."""
+        key = Key(PROVIDER_CONFIG_USAGE.qualified, "", release.metadata.uid)
+        said = {
+            "metadata": {"labels": {CONFIG_LABEL: config}},
+            "providerConfigRef": {"name": config},
+        }
+        try:
+            await self._objects.merge(PROVIDER_CONFIG_USAGE, key, said)
+        except Missing:
+            await self._create_usage(release, config)
+
+    async def _create_usage(self, release: Release, config: str) -> None:
         metadata = release.metadata
         manifest = {
             "apiVersion": PROVIDER_CONFIG_USAGE.api_version,
@@ -122,8 +137,7 @@ class ReleaseWriter:
                 "uid": metadata.uid,
             },
         }
-        with contextlib.suppress(AlreadyExists):
-            await self._objects.create(PROVIDER_CONFIG_USAGE, manifest)
+        await self._objects.create(PROVIDER_CONFIG_USAGE, manifest)
 
     async def tell(self, release: Release, notice: Notice) -> None:
         """Post an Event; the same about the same spec is one, which counts how often."""

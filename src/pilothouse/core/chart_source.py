@@ -5,6 +5,7 @@ what they mean, so that nothing else has to know. api/release.py admits exactly 
 """
 
 import re
+from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
@@ -26,6 +27,31 @@ def plain_source(chart: ChartSpec) -> ChartSpec:
     if oci or (chart.name and "://" in address):
         return msgspec.structs.replace(chart, repository="", name="", url=address)
     return chart
+
+
+def place_of(repository: str, name: str, url: str) -> str:
+    """Name where a chart comes from, without what may be secret in an address."""
+    parts = urlsplit(url or repository)
+    address = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    return address if url else f"{address.rstrip('/')}/{name}"
+
+
+def comes_from_elsewhere(release: Release) -> bool:
+    """Whether the status tells that what is deployed is another chart than the one asked for."""
+    asked, noted = plain_source(release.spec.for_provider.chart), release.status.chart.source
+    return bool(noted) and noted != place_of(asked.repository, asked.name, asked.url)
+
+
+def told_version(release: Release) -> str:
+    """Return the deployed version of the chart asked for, as far as the status tells: no other chart's."""
+    status = release.status
+    if comes_from_elsewhere(release):
+        return ""
+    if not status.chart.source and not release.spec.for_provider.chart.url:
+        return ""  # adopted or rolled back: only Helm's record tells which chart that version is of
+    # A revision that failed may be of another chart.
+    failed = status.at_provider.state != "deployed"
+    return (status.chart.version if failed else "") or status.at_provider.version
 
 
 def is_named(chart: ChartSpec) -> bool:

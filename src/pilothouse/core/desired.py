@@ -13,7 +13,7 @@ from typing import Any
 from pilothouse.api.release import Release, ReleaseParameters
 from pilothouse.core import inline
 from pilothouse.core.access import OPEN, Access
-from pilothouse.core.chart_source import check_source, plain_source
+from pilothouse.core.chart_source import check_source, plain_source, told_version
 from pilothouse.core.drift_rules import DriftRules, drift_rules
 from pilothouse.core.git import GitAsk, ask_of
 from pilothouse.core.policy import Policies, policies_of
@@ -216,7 +216,7 @@ def _chart(release: Release, sources: Sources, version: str) -> ChartAsk:
         # An empty version means "the latest, then stay": what is deployed stands.
         version=""
         if chart.inline or chart.git
-        else version or chart.version or release.status.at_provider.version,
+        else version or chart.version or told_version(release),
         url=chart.url,
         digest=chart.digest,
         plain_http=wanted.plain_http,

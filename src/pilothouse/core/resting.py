@@ -15,10 +15,11 @@ from pilothouse.core.conditions import READY, find, ready, synced, with_conditio
 from pilothouse.core.desired import Desired
 from pilothouse.core.details import objects_of, with_objects
 from pilothouse.core.observed import Decoded, Observed, Record
-from pilothouse.core.plan import Plan, Rest, Stop
+from pilothouse.core.plan import Plan, Rest, Stop, Wait
 from pilothouse.core.redact import redact
 from pilothouse.core.state import State, StateName
 from pilothouse.core.versions import deployed_chart
+from pilothouse.faults import FaultKind
 
 # How the digest of a package begins, on the record of the revision that was made with it.
 PACKAGE = "sha256:"
@@ -33,11 +34,13 @@ def conclude_quiet(
     if running is None or running.waiting:
         # While objects are being written their states are yesterday's news, and a write each.
         status = with_objects(status, observed, desired.secrets)
-    if isinstance(plan, Stop):
+    others = _is_others(observed, state)
+    if isinstance(plan, Stop) or (others and isinstance(plan, Wait)):
+        kind = plan.kind if isinstance(plan, Stop) else str(FaultKind.BUSY)
         said = redact(plan.reason, desired.secrets)
         reason = "Deleting" if desired.absent else "Unavailable"
         stopped = (
-            synced(release, now, true=False, reason=plan.kind, message=said),
+            synced(release, now, true=False, reason=kind, message=said),
             ready(release, now, true=False, reason=reason, message=said),
         )
         return msgspec.structs.replace(
@@ -46,7 +49,7 @@ def conclude_quiet(
             conditions=with_conditions(release, *stopped),
             observed_generation=release.metadata.generation,
             at_provider=at_provider_of(status, observed.record),
-            next_attempt=None,
+            next_attempt=None if isinstance(plan, Stop) else status.next_attempt,
             last_handled_reconcile_at=requested(release),
         )
     if not isinstance(plan, Rest):
@@ -74,6 +77,13 @@ def conclude_quiet(
         last_handled_reconcile_at=requested(release),
         last_attempt=_without_error(status.last_attempt),
     )
+
+
+def _is_others(observed: Observed, state: State) -> bool:
+    """Whether another Helm client is at work: another instance of ours tells of its own."""
+    record = observed.record
+    foreign = record is not None and not record.owner
+    return state.name is StateName.PENDING and observed.running is None and foreign
 
 
 def is_paused(release: Release) -> bool:

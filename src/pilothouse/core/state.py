@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from pilothouse.core.desired import Desired
+from pilothouse.core.desired import ChartAsk, Desired
 from pilothouse.core.drift_words import said_of
 from pilothouse.core.observed import DEPLOYED, FAILED, Decoded, Observed, Record
 from pilothouse.core.redact import redact
 from pilothouse.core.spelling import changes, plain_version, spelled
 
-# A foreign `helm` that has been pending for longer than this is not coming back.
+# A foreign `helm` that has been pending for longer than this, and than the Release's timeout, is not coming back.
 FOREIGN_PATIENCE = timedelta(minutes=15)
 # A foreign uninstall that takes longer than this has died.
 UNINSTALL_PATIENCE = timedelta(minutes=5)
@@ -64,7 +64,7 @@ def _classify(desired: Desired, observed: Observed, now: datetime) -> State:
             return State(StateName.GONE, "uninstalled")
         return State(StateName.ABSENT, "not installed")
     if record.pending:
-        return _pending(record, observed, now)
+        return _pending(desired, record, observed, now)
     if record.status == "uninstalling" and not record.owner and record.seen:
         until = record.seen + UNINSTALL_PATIENCE
         if now < until:
@@ -82,7 +82,7 @@ def _classify(desired: Desired, observed: Observed, now: datetime) -> State:
     return _same_digest(desired, record, observed)
 
 
-def _pending(record: Record, observed: Observed, now: datetime) -> State:
+def _pending(desired: Desired, record: Record, observed: Observed, now: datetime) -> State:
     """No action of ours runs (that was ruled out before), so the owner decides."""
     if record.owner and observed.owner_alive:
         return State(
@@ -94,11 +94,12 @@ def _pending(record: Record, observed: Observed, now: datetime) -> State:
         return State(
             StateName.STALE, f"revision {record.revision} was interrupted ({record.status})"
         )
-    if record.created and now - record.created < FOREIGN_PATIENCE:
+    patience = max(FOREIGN_PATIENCE, desired.timeout)
+    if record.created and now - record.created < patience:
         return State(
             StateName.PENDING,
             f"another Helm client is busy with revision {record.revision} ({record.status})",
-            until=record.created + FOREIGN_PATIENCE,
+            until=record.created + patience,
         )
     return State(
         StateName.STALE,
@@ -126,10 +127,11 @@ def _why(desired: Desired, record: Record, observed: Observed) -> str:
         decoded = observed.decoded_record
         known = _difference(desired, decoded, observed) if decoded else ""
         return known or f"revision {record.revision} was made from another spec"
-    if made_from.chart != desired.chart and str(made_from.chart) == str(desired.chart):
+    another = _another_chart(made_from.chart, desired.chart)
+    if another and str(made_from.chart) == str(desired.chart):
         what = "digest" if made_from.chart.digest != desired.chart.digest else "source"
         return f"{what} of chart {desired.chart} changed"
-    if made_from.chart != desired.chart:
+    if another:
         return f"chart {made_from.chart} → {desired.chart}"
     if spelled(made_from.values) != spelled(desired.values):
         return f"values changed: {changes(made_from.values, desired.values)}"
@@ -138,6 +140,13 @@ def _why(desired: Desired, record: Record, observed: Observed) -> str:
     if made_from.kustomization != desired.kustomization:
         return "kustomize changed"
     return "apply options changed"
+
+
+def _another_chart(made: ChartAsk, asked: ChartAsk) -> bool:
+    if asked.url:
+        # Name and version are whatever is found there, and may be filled in afterwards.
+        made = replace(made, name=asked.name, version=asked.version)
+    return made != asked
 
 
 def _difference(desired: Desired, decoded: Decoded, observed: Observed) -> str:

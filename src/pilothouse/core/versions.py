@@ -8,14 +8,19 @@ import hashlib
 import re
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
 from pilothouse.api.release import Release
 from pilothouse.api.status import DeployedChart, ReleaseStatus
 from pilothouse.core import git
-from pilothouse.core.chart_source import is_named, plain_source
+from pilothouse.core.chart_source import (
+    comes_from_elsewhere,
+    is_named,
+    place_of,
+    plain_source,
+    told_version,
+)
 from pilothouse.core.desired import ChartAsk, Desired, Offer
 from pilothouse.core.observed import Decoded, Record
 from pilothouse.core.outcome import Fault, Notice
@@ -95,14 +100,17 @@ def follow(release: Release) -> Follow | None:
 
 
 def held_version(release: Release, record: Record | None, decoded: Decoded | None) -> str:
-    """Return the chart version that is deployed, as far as it is known."""
+    """Return the version of the chart asked for that is deployed, as far as it is known."""
     if record is None:
         return ""
     if release.spec.for_provider.chart.git:
         return git.held_commit(release, record)
-    told = release.status.at_provider.version
+    if comes_from_elsewhere(release):
+        return ""
+    told = told_version(release)
     if decoded and decoded.revision == record.revision and not (record.digest and told):
-        return decoded.chart_version
+        asked = plain_source(release.spec.for_provider.chart)
+        return decoded.chart_version if decoded.chart_name == asked.name else ""
     return told
 
 
@@ -111,7 +119,7 @@ def must_look_inside(release: Release, record: Record | None, decoded: Decoded |
     if record is None or follow(release) is None:
         return False
     known = decoded is not None and decoded.revision == record.revision
-    return not known and not release.status.at_provider.version
+    return not known and not comes_from_elsewhere(release) and not told_version(release)
 
 
 def choose(wants: Follow, held: str, found: Found) -> Offer:
@@ -170,9 +178,7 @@ def source_of(chart: ChartAsk) -> str:
         return "inline"
     if chart.git:
         return git.source_of(chart.git)
-    parts = urlsplit(chart.url or chart.repository)
-    address = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-    return address if chart.url else f"{address.rstrip('/')}/{chart.name}"
+    return place_of(chart.repository, chart.name, chart.url)
 
 
 def expected_digest(release: Release, chart: ChartAsk) -> str:

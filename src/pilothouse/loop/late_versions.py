@@ -2,40 +2,72 @@
 
 from dataclasses import replace
 
+import structlog
+
 from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.core.desired import Desired, needs_version
-from pilothouse.loop.survey import Surveyor
-from pilothouse.ports import Target, Writer
+from pilothouse.core.late import left_open
+from pilothouse.core.outcome import Ended
+from pilothouse.core.plan import Install, Upgrade
+from pilothouse.core.versions import DEFAULT_INTERVAL
+from pilothouse.errors import Conflict, EngineLost, PilothouseError
+from pilothouse.loop.survey import FoundVersion, Surveyor
+from pilothouse.ports import Clock, Target, Writer
+
+log = structlog.get_logger(__name__)
 
 
 class LateVersions:
-    """Settles versions, and fills them in where the user left them open."""
+    """Settles versions, and fills in what the user left open once it is deployed."""
 
-    def __init__(self, surveyor: Surveyor, writer: Writer) -> None:
+    def __init__(self, surveyor: Surveyor, writer: Writer, clock: Clock) -> None:
         self._surveyor = surveyor
         self._writer = writer
+        self._clock = clock
 
-    async def settle(
-        self, key: Key, release: Release, wanted: Desired, target: Target
-    ) -> tuple[Release, Desired]:
+    async def settle(self, key: Key, release: Release, wanted: Desired, target: Target) -> Desired:
         """Turn a range, or no version at all, into the one version that is wanted now."""
         wanted = await self._surveyor.with_offer(key, release, wanted, target)
-        if needs_version(wanted):
-            offer = wanted.offer
-            release, wanted = await self._fill_in(key, release, wanted, target)
-            wanted = replace(wanted, offer=offer)
-        return release, wanted
+        if not needs_version(wanted):
+            return wanted
+        version = await self._version(key, release, wanted, target)
+        return replace(await self._surveyor.wanted(key, release, version), offer=wanted.offer)
 
-    async def _fill_in(
-        self, key: Key, release: Release, wanted: Desired, target: Target
-    ) -> tuple[Release, Desired]:
-        """Find the latest version, once: afterwards what is deployed stands."""
-        version = await self._surveyor.deployed_version(key, wanted, target)
+    async def fill_in(self, release: Release, wanted: Desired, ended: Ended) -> Release:
+        """Write what the user left open and an action has deployed; raises who wrote first."""
+        found = left_open(release, wanted, ended)
+        if not found:
+            return release
+        try:
+            return await self._writer.late_initialize(release, found)
+        except (Conflict, EngineLost):
+            raise
+        except PilothouseError as error:
+            # What is deployed stands without it.
+            log.warning("cannot fill in", release=release.metadata.name, error=error.message)
+            return release
+
+    def attempted(self, key: Key, ended: Ended) -> None:
+        """An attempt has ended: one that made no revision is next made with what is the latest then."""
+        memory, outcome = self._surveyor.memory(key), ended.outcome
+        if memory.found is None or not isinstance(ended.plan, Install | Upgrade):
+            return
+        made = outcome.record and outcome.record.digest == ended.desired.digest
+        # A revision that failed is counted, and may be undone: what is counted is about one version.
+        memory.found = replace(memory.found, until=None) if made and outcome.fault else None
+
+    async def _version(self, key: Key, release: Release, wanted: Desired, target: Target) -> str:
+        """Return the version that is deployed, or the latest; what is under way is about no other one."""
+        memory, now = self._surveyor.memory(key), self._clock.now()
+        known = memory.found if memory.found and memory.found.chart == wanted.chart else None
+        if known and self._surveyor.is_acting(key):
+            return known.version
+        version = await self._surveyor.deployed_version(key, release, wanted, target)
         if version:
-            return release, await self._surveyor.wanted_with(key, release, version)
-        found = await target.resolve_chart(wanted.chart)
-        if wanted.policies.late_initialize:
-            release = await self._writer.late_initialize(release, found.version)
-            return release, await self._surveyor.wanted(key, release)
-        return release, await self._surveyor.wanted_with(key, release, found.version)
+            return version
+        if known and (known.until is None or now < known.until):
+            return known.version
+        version = (await target.resolve_chart(wanted.chart)).version
+        memory.found = FoundVersion(wanted.chart, version, now + DEFAULT_INTERVAL)
+        return version

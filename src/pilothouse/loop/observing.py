@@ -60,9 +60,9 @@ class Lookout:
         if not wanted.absent:
             wanted = await self._surveyor.with_offer(key, release, wanted, target)
         if needs_version(wanted) and not wanted.absent:
-            version = await self._surveyor.deployed_version(key, wanted, target)
+            version = await self._surveyor.deployed_version(key, release, wanted, target)
             version = version or (await target.resolve_chart(wanted.chart)).version
-            wanted = await self._surveyor.wanted_with(key, release, version)
+            wanted = await self._surveyor.wanted(key, release, version)
         observed = await self._surveyor.observe(key, release, wanted, target)
         now = self._clock.now()
         state = classify(wanted, observed, now)

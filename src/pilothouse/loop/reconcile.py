@@ -10,7 +10,7 @@ from datetime import timedelta
 import structlog
 
 from pilothouse.api.meta import Key
-from pilothouse.api.release import EXTERNAL_NAME, FINALIZER, Release
+from pilothouse.api.release import FINALIZER, Release
 from pilothouse.core.abandon import ABANDON
 from pilothouse.core.conclude import (
     announce,
@@ -67,6 +67,7 @@ from pilothouse.loop.repairs import Repairs
 from pilothouse.loop.statuses import Statuses
 from pilothouse.loop.survey import Surveyor
 from pilothouse.loop.triggers import Connections
+from pilothouse.loop.usages import Usages
 from pilothouse.ports import Clock, Target, Writer
 
 log = structlog.get_logger(__name__)
@@ -103,7 +104,8 @@ class Reconciler:
         self._connection = ConnectionSecrets(surveyor, writer, connections)
         self._departures = Departures(committer, clock, abandon_after)
         self._refusals = Refusals(surveyor, committer, queue, clock)
-        self._versions = LateVersions(surveyor, writer)
+        self._usages = Usages(surveyor, writer)
+        self._versions = LateVersions(surveyor, writer, clock)
         self._checks = Checks(surveyor, committer, queue, clock)
         self._polls = Polls(queue, clock)
         self._let_go: dict[Key, str] = {}
@@ -141,9 +143,7 @@ class Reconciler:
             if abandoned(release):
                 await self._abandon(key, release, f"the annotation {ABANDON}")
                 return
-            if not ours or not release.metadata.annotations.get(EXTERNAL_NAME):
-                release = await self._writer.claim(release, self._surveyor.config_of(release))
-                release = self._statuses.known(key, release)
+            release = self._statuses.known(key, await self._usages.keep(key, release))
             await self._dependencies.look(key, release)
             wanted = await self._surveyor.wanted(key, release)
             if wanted.absent and not wanted.policies.delete and not wanted.paused:
@@ -183,11 +183,11 @@ class Reconciler:
         self._departures.forget(key)
         await self._tell_left_behind(key, release, wanted)
         if not wanted.absent and not wanted.paused:
-            release, wanted = await self._versions.settle(key, release, wanted, target)
-            release = self._statuses.known(key, release)
+            wanted = await self._versions.settle(key, release, wanted, target)
         ended = self._actions.take_ended(key, release.metadata.uid)
         if ended:
             release = await self._conclude(key, release, wanted, target, ended)
+            self._versions.attempted(key, ended)
             self._surveyor.deployed(key)
         await self._repairs.conclude(key, release)
         release = await self._tests.conclude(key, release)
@@ -224,8 +224,10 @@ class Reconciler:
         if fault is None and isinstance(ended.plan, Install | Upgrade):
             memory.made_from = ended.desired
         observed = await self._surveyor.observe(key, release, wanted, target)
-        conclusion = conclude_action(release, wanted, ended, observed, self._clock.now())
         try:
+            release = await self._versions.fill_in(release, wanted, ended)
+            release = self._statuses.known(key, release)
+            conclusion = conclude_action(release, wanted, ended, observed, self._clock.now())
             return await self._committer.commit(key, release, conclusion)
         except PilothouseError:
             self._actions.put_back(key, ended)  # the next pass writes it

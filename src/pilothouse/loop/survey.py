@@ -1,16 +1,16 @@
 """What is asked of a release and what is there: everything a pass looks at before it decides."""
 
 import contextlib
-from dataclasses import replace
-
-import msgspec
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.core.access import Access
 from pilothouse.core.attention import attention_to
+from pilothouse.core.chart_source import comes_from_elsewhere
 from pilothouse.core.conclude import attempts_of
-from pilothouse.core.desired import Defaults, Desired, ReleaseName, Sources, desired
+from pilothouse.core.desired import ChartAsk, Defaults, Desired, ReleaseName, Sources, desired
 from pilothouse.core.observed import Decoded, Observed
 from pilothouse.core.outcome import Errand
 from pilothouse.core.policy import seniority
@@ -28,6 +28,15 @@ from pilothouse.loop.upgrades import Upgrades
 from pilothouse.ports import Instances, Releases, Target, Targets
 
 
+@dataclass(frozen=True, slots=True)
+class FoundVersion:
+    """The latest version that was found for a chart; it holds until then, or until it is deployed."""
+
+    chart: ChartAsk
+    version: str
+    until: datetime | None
+
+
 class Memory:
     """What one process remembers of a key between passes; losing it costs a look, never a mistake."""
 
@@ -37,10 +46,12 @@ class Memory:
         "connected",
         "decoded",
         "denied_with",
+        "found",
         "hidden",
         "left_behind",
         "made_from",
         "namespace_missing",
+        "used",
     )
 
     def __init__(self) -> None:
@@ -51,8 +62,12 @@ class Memory:
         self.checked: Checked | None = None
         # The ProviderConfig it names or selects, for when that is gone.
         self.config = ""
+        # The ProviderConfig that its usage names, as far as this process knows.
+        self.used = ""
         # What the chart's server was shown when there was no getting the chart.
         self.denied_with: Access | None = None
+        # The latest version of a chart that is yet to be deployed.
+        self.found: FoundVersion | None = None
         # What the connection secret was last made of.
         self.connected: object = None
         # A Helm release that this one stood for before its name or namespace was changed.
@@ -126,15 +141,13 @@ class Surveyor:
         wanted = replace(wanted, offer=offer) if offer else wanted
         return settled(release, wanted, record, memory.checked)
 
+    def is_acting(self, key: Key) -> bool:
+        """Whether an action is under way."""
+        return self._actions.running(key) is not None
+
     def deployed(self, key: Key) -> None:
         """An action has ended: another version may be deployed, which is another question."""
         self._upgrades.deployed(key)
-
-    async def wanted_with(self, key: Key, release: Release, version: str) -> Desired:
-        """Return what is asked as if that version were deployed already."""
-        found = msgspec.structs.replace(release.status.at_provider, version=version)
-        status = msgspec.structs.replace(release.status, at_provider=found)
-        return await self.wanted(key, msgspec.structs.replace(release, status=status))
 
     def config_of(self, release: Release) -> str:
         """Name the ProviderConfig of a Release."""
@@ -200,16 +213,26 @@ class Surveyor:
             unchecked=unchecked(release, wanted, record, memory.checked),
         )
 
-    async def deployed_version(self, key: Key, wanted: Desired, target: Target) -> str:
+    async def deployed_version(
+        self, key: Key, release: Release, wanted: Desired, target: Target
+    ) -> str:
         """Return the version of that chart in Helm's record, if the status does not tell: it stands."""
         record = target.record(wanted.release)
         if record is None:
             return ""
         memory = self.memory(key)
-        if memory.decoded is None or memory.decoded.revision != record.revision:
-            memory.decoded = await target.decode(wanted.release, record.revision)
-        same_chart = memory.decoded.chart_name == wanted.chart.name
-        return memory.decoded.chart_version if same_chart else ""
+        name, version = record.chart_name, record.chart_version
+        if not version:
+            if memory.decoded is None or memory.decoded.revision != record.revision:
+                memory.decoded = await target.decode(wanted.release, record.revision)
+            name, version = memory.decoded.chart_name, memory.decoded.chart_version
+        if name != wanted.chart.name:
+            return ""
+        if not comes_from_elsewhere(release):
+            return version
+        # The status may only not tell yet what was done last; the stamp of the record does.
+        asked = await self.wanted(key, release, version)
+        return version if asked.digest == record.digest else ""
 
     async def _holder(self, key: Key, release: Release, target: Target) -> str:
         """Name the older Release that stands for the same Helm release on the same cluster."""

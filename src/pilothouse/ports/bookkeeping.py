@@ -39,12 +39,16 @@ class Writer(Protocol):
         """Put the finalizer and the external name on it, and say that it uses that config."""
         ...
 
+    async def use(self, release: Release, config: str) -> None:
+        """Say that it uses that config, and no other that was said before."""
+        ...
+
     async def status(self, release: Release, status: ReleaseStatus) -> Release:
         """Write the fields of the status that differ; nothing when none does."""
         ...
 
-    async def late_initialize(self, release: Release, version: str) -> Release:
-        """Fill in what was found where the user left it open."""
+    async def late_initialize(self, release: Release, chart: Mapping[str, str]) -> Release:
+        """Fill in fields of the chart that the user left open."""
         ...
 
     async def connect_secret(self, release: Release, data: Mapping[str, str]) -> None:
