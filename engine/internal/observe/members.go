@@ -9,6 +9,7 @@ type kind struct {
 	blind   bool // there is no watch
 	unknown bool // because the API server does not know the kind
 	root    bool // cluster-scoped
+	scales  bool // its objects can be scaled
 	objects map[objectKey]objectState
 	members map[objectKey][]*member
 }
@@ -53,8 +54,7 @@ func (m *model) join(rel *release, ref inventory.Ref, external bool) *member {
 		rel.unresolved++
 	}
 	k.members[one.key] = append(k.members[one.key], one)
-	if scalable[ref.GVK().GroupKind()] && !external {
-		m.awaitScalers(rel)
+	if k.scales {
 		m.hands.scalers(ref.Namespace)
 	}
 	return one

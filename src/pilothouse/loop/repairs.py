@@ -299,5 +299,6 @@ def _finding(suspect: Suspect, told: Comparison | None, now: datetime) -> Findin
         differences=told.differences,
         missing=told.missing,
         expires=told.expires,
+        scaled=told.scaled,
         fault=told.fault,
     )
