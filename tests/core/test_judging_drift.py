@@ -35,6 +35,7 @@ from pilothouse.core.state import StateName, classify
 WEB = ObjectRef("apps/v1", "Deployment", "web", "web")
 HOOK = ObjectRef("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "checks")
 REPLICAS = Difference("/spec/replicas", "kubectl-edit")
+TIER = Difference("/metadata/labels/tier", "kubectl-label")
 IMAGE = Difference("/spec/template/spec/containers/0/image", "kubectl-set")
 SUSPECT = Suspect(WEB, altered=5, sight=1)
 RULES, ALL = DriftRules(), Policies()
@@ -84,6 +85,11 @@ def test_while_something_else_is_going_on_nothing_is_drift(observed):
 def test_an_autoscalers_replicas_and_an_injected_bundle_are_rightly_owned():
     scaled = replace(SUSPECT, scaled=True)
     assert judged(compared(REPLICAS, suspect=scaled), observed=seen(scaled)) == Drift()
+    told = compared(REPLICAS, scaled=True)
+    assert judged(told) == Drift(), "who compared knew it, though the eyes may not see autoscalers"
+    assert judged(compared(REPLICAS, TIER, scaled=True)).correct == (
+        Correction(WEB, (TIER,), ("/spec/replicas",)),
+    )
     hook = Suspect(HOOK, 5, 1)
     bundle = Difference("/webhooks/0/clientConfig/caBundle", "cainjector")
     assert judged(compared(bundle, suspect=hook), observed=seen(hook)) == Drift()
@@ -113,22 +119,28 @@ def test_modes():
         assert mode_for(rules, policies, held) is wanted
 
 
-def test_only_what_is_open_is_looked_at_again_with_every_write():
-    written = seen(replace(SUSPECT, sight=2))
+def test_what_is_the_owners_already_is_looked_at_when_it_is_written_again():
+    scaled = replace(SUSPECT, scaled=True)
+    known = compared(REPLICAS, suspect=scaled)
     warn = DriftRules(DriftMode.WARN)
-    assert judged(compared(REPLICAS), warn, written).compare
+    assert judged(known, warn, seen(scaled)) == Drift(), "nothing happened: nothing is asked"
+    written = replace(scaled, sight=2)  # the label that was theirs, and right, is changed again
+    assert judged(known, warn, seen(written)).compare
     ignoring = replace(warn, exemptions=(Exemption(("/spec/replicas",)),))
-    assert not judged(compared(REPLICAS), ignoring, written).compare
-    taken = seen(replace(SUSPECT, altered=6))
-    assert judged(compared(REPLICAS), ignoring, taken).compare
+    assert judged(compared(REPLICAS), ignoring, seen(replace(SUSPECT, sight=2))).compare
+    known = found(known, 1, [Finding(written, NOW, differences=(REPLICAS, TIER))])
+    (stands,) = judged(known, warn, seen(written)).stands
+    assert (stands.why, stands.differences) == (Standing.WARN, (TIER,))
+    assert judged(compared(REPLICAS), ignoring, seen(replace(SUSPECT, altered=6))).compare
 
 
-def test_an_object_that_is_always_written_is_looked_at_ever_more_rarely():
+@pytest.mark.parametrize("scaled", [False, True])
+def test_an_object_that_is_always_written_is_looked_at_ever_more_rarely(scaled):
     known, now, looks = compared(REPLICAS), NOW, 0
     warn = DriftRules(DriftMode.WARN)
     for second in range(3600):
         now = NOW + timedelta(seconds=second)
-        suspect = replace(SUSPECT, sight=second + 2)
+        suspect = replace(SUSPECT, sight=second + 2, scaled=scaled)
         if judge(warn, ALL, seen(suspect), known, now).compare:
             looks += 1
             known = found(known, 1, [Finding(suspect, now, differences=(REPLICAS,))])
@@ -195,6 +207,22 @@ def test_a_place_that_was_quiet_for_long_is_forgiven():
         known = repaired(known, correction, {}, NOW + timedelta(seconds=second))
     known = repaired(known, correction, {}, NOW + timedelta(hours=1))
     assert known.disputes[WEB, "/spec/replicas"].until is None
+
+
+def test_a_second_fight_over_a_place_is_told_as_the_first_was():
+    known, said = Known(), []
+    for start in (NOW, NOW + timedelta(hours=1)):
+        for second in range(FIGHT_CORRECTIONS + 2):
+            now = start + timedelta(seconds=second)
+            suspect = replace(SUSPECT, sight=SUSPECT.sight + second)
+            known = swept(known, (suspect,), now)
+            known = found(known, 1, [Finding(suspect, now, differences=(REPLICAS,))])
+            drift = judge(RULES, ALL, seen(suspect), known, now)
+            said += [one.reason for one in news(release(), drift, (), known.named)]
+            known = repaired(known, drift.correct, {}, now)
+            places = {(one.ref, place.path) for one in drift.stands for place in one.differences}
+            known = replace(known, named=known.named | places)
+    assert said == ["DriftFight", "DriftFight"]
 
 
 def test_drift_is_a_state_of_its_own_and_is_repaired():

@@ -15,7 +15,16 @@ MODULES = sorted(
 )
 ALLOWED = frozenset(
     {
-        *("base64", "binascii", "collections", "dataclasses", "datetime", "enum", "fnmatch"),
+        *(
+            "base64",
+            "binascii",
+            "collections",
+            "dataclasses",
+            "datetime",
+            "decimal",
+            "enum",
+            "fnmatch",
+        ),
         *(
             "functools",
             "hashlib",

@@ -130,6 +130,10 @@ class Ground:
         with sqlite3.connect(path) as archive:
             return list(archive.execute(query, (f"{self.namespace}/{name}",)))
 
+    def logged(self, word: str, name: str) -> list[str]:
+        lines = self.stage.controller.log.read_text().splitlines()
+        return [line for line in lines if word in line and f"releases/{name}" in line]
+
     def upgrade(self, name: str, revision: int) -> None:
         """Ask for a new revision of the same objects, and wait for it."""
         values = {"spec": {"forProvider": {"values": {"any": f"thing{revision}"}}}}
@@ -328,7 +332,20 @@ def test_an_autoscaler_has_the_replicas(ground: Ground) -> None:
     assert ground.value("deployment", "elastic", "{.spec.replicas}") == "3"
     assert not any("/spec/replicas" in why for why, _ in ground.repairs("elastic"))
     ground.upgrade("elastic", 2)
+    # Helm has applied none now, so only who compares everything finds that they differ.
+    ground.hub.kubectl("annotate", "release", "elastic", "crossplane.io/poll-interval=1s")
+    eventually(lambda: len(ground.logged("searching", "elastic")) > 2)
+    ground.hub.kubectl("annotate", "release", "elastic", "crossplane.io/poll-interval-")
     assert ground.value("deployment", "elastic", "{.spec.replicas}") == "3"
+    # What is only told is told each time, though the replicas differ all the while.
+    ground.hub.kubectl(
+        *("patch", "release", "elastic", "--type=merge", "-p"), '{"spec":{"drift":{"mode":"Warn"}}}'
+    )
+    ground.hub.kubectl("scale", "deployment", "elastic", "-n", ground.namespace, "--replicas=4")
+    for tier, wanted in (("back", "Drifted"), ("front", "Drifted=False"), ("back", "Drifted")):
+        ground.edit("deployment", "elastic", {"metadata": {"labels": {"tier": tier}}})
+        ground.stage.wait("elastic", wanted)
+    assert [one["paths"] for one in ground.drift("elastic")] == [["/metadata/labels/tier"]]
 
 
 def test_an_injected_certificate_is_no_drift(ground: Ground) -> None:
@@ -524,14 +541,9 @@ def test_our_own_writes_are_never_compared(ground: Ground, hub: DevCluster) -> N
     )
     ground.stage.wait("clean", "Ready")
     ground.settled("clean")
-
-    def comparisons() -> list[str]:
-        lines = ground.stage.controller.log.read_text().splitlines()
-        return [line for line in lines if "comparing" in line and "releases/clean" in line]
-
-    assert comparisons() == []
+    assert ground.logged("comparing", "clean") == []
     ground.edit("cm", "clean", {"data": {"colour": "red"}})
-    assert eventually(comparisons)
+    assert eventually(lambda: ground.logged("comparing", "clean"))
 
 
 def test_a_bad_pointer_is_refused_by_name(ground: Ground) -> None:

@@ -27,7 +27,13 @@ CRD = {
                 "name": "v1",
                 "served": True,
                 "storage": True,
-                "subresources": {"status": {}},
+                "subresources": {
+                    "status": {},
+                    "scale": {
+                        "specReplicasPath": ".spec.replicas",
+                        "statusReplicasPath": ".status.replicas",
+                    },
+                },
                 "schema": {"openAPIV3Schema": SCHEMA},
             }
         ],
@@ -79,6 +85,18 @@ def test_an_expression_says_when_an_object_is_current(stage: Stage, hub, namespa
         *("patch", "release", "judged", "--type=merge", "-p"), '{"spec":{"healthChecks":null}}'
     )
     stage.wait("judged", "Ready")
+    # It can be scaled, so who scales it counts, whatever its kind is.
+    scaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "judged", "namespace": namespace},
+        "spec": {"maxReplicas": 2, "scaleTargetRef": {**KIND, "name": "judged"}},
+    }
+    hub.kubectl("apply", "-f", "-", input=json.dumps(scaler))
+    (found,) = eventually(lambda: stage.get("judged")["status"].get("external"))
+    assert (found["kind"], found["name"]) == ("HorizontalPodAutoscaler", "judged")
+    hub.kubectl("delete", "hpa", "judged", "-n", namespace)
+    eventually(lambda: not stage.get("judged")["status"].get("external"))
 
 
 def test_an_expression_that_is_none_is_refused_by_name(stage: Stage, hub, namespace) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from typing import Any
 
 import yaml
 from stage import Stage, conditions, eventually
@@ -12,10 +13,12 @@ NO_WATCH = tuple(verb for verb in EVERY_VERB if verb != "watch")
 LEFT = {"drift": {"mode": "Ignore"}}
 
 
-def account(hub, namespace: str, name: str, verbs: tuple[str, ...]) -> bytes:
+def account(
+    hub, namespace: str, name: str, verbs: tuple[str, ...], groups: tuple[str, ...] = ("*",)
+) -> bytes:
     """The kubeconfig of an account with these rights in one namespace and none elsewhere."""
     metadata = {"name": name, "namespace": namespace}
-    rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": list(verbs)}]
+    rules = [{"apiGroups": list(groups), "resources": ["*"], "verbs": list(verbs)}]
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
     kinds = [
         {"apiVersion": "v1", "kind": "ServiceAccount"},
@@ -88,9 +91,24 @@ def test_rights_in_one_namespace_are_enough(stage: Stage, hub, namespace) -> Non
 
 
 def test_a_foreign_change_is_noticed_in_one_namespace(stage: Stage, hub, helm4, namespace) -> None:
-    stage.config(f"narrow-{namespace}", account(hub, namespace, "narrow", EVERY_VERB))
+    kubeconfig = account(hub, namespace, "narrow", EVERY_VERB, groups=("", "apps"))
+    stage.config(f"narrow-{namespace}", kubeconfig)
     stage.release("shared", "hello", namespace, config=f"narrow-{namespace}")
     stage.wait("shared", "Ready")
+    # Who may not see autoscalers takes replicas that were scaled for theirs, and nothing else.
+    hub.kubectl("scale", "deployment", "shared", "-n", namespace, "--replicas=3")
+    hub.kubectl("set", "image", "deployment/shared", "main=registry.example/other", "-n", namespace)
+
+    def deployed() -> dict[str, Any]:
+        path = f"/apis/apps/v1/namespaces/{namespace}/deployments/shared"
+        spec: dict[str, Any] = stage.read(path)["spec"]
+        return spec
+
+    def image() -> str:
+        return str(deployed()["template"]["spec"]["containers"][0]["image"])
+
+    eventually(lambda: image() != "registry.example/other", what="put back")
+    assert deployed()["replicas"] == 3
     helm4(hub, "uninstall", "shared", "-n", namespace)
     eventually(
         lambda: (

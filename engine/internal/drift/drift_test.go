@@ -88,6 +88,35 @@ func TestSightFollowsEveryWrite(t *testing.T) {
 	}
 }
 
+func TestEditFollowsEveryWriteButScaling(t *testing.T) {
+	helm := by("helm", "Apply", "", noon, `{"f:spec":{"f:a":{}}}`)
+	label := `{"f:metadata":{"f:labels":{"f:tier":{}}}}`
+	scaled := func(at, fields string) []byte {
+		return managed(helm, by("kubectl", "Update", "", later, fields), by("hpa", "Update", "scale", at, `{"f:spec":{"f:replicas":{}}}`))
+	}
+	const two, three = "2026-11-15T12:00:02Z", "2026-11-15T12:00:03Z"
+	meta := Meta{Generation: 3, Labels: map[string]string{"tier": "back"}}
+	more := meta
+	more.Generation = 4
+	base := Of(scaled(two, label), meta)
+	again := Of(scaled(three, label), more)
+	if again.Edit != base.Edit || again.Sight == base.Sight {
+		t.Error("scaling is a write, and nobody's edit")
+	}
+	if Of(scaled(two, `{}`), more).Edit == base.Edit {
+		t.Error("a field that was removed went unnoticed")
+	}
+	other := meta
+	other.Labels = map[string]string{"tier": "front"}
+	if Of(scaled(two, label), other).Edit == base.Edit {
+		t.Error("a label that its owner set again went unnoticed")
+	}
+	rewritten := managed(helm, by("kubectl", "Update", "", two, label), by("hpa", "Update", "scale", two, `{"f:spec":{"f:replicas":{}}}`))
+	if Of(rewritten, meta).Edit == base.Edit || Of(rewritten, more).Edit == Of(rewritten, meta).Edit {
+		t.Error("an edit in the same second as scaling went unnoticed")
+	}
+}
+
 func TestATraceIsTheSameHoweverTheObjectCame(t *testing.T) {
 	entries := managed(by("helm", "Apply", "", noon, `{"f:spec":{"k:{\"port\":80}":{".":{},"f:port":{}},"f:a":{}}}`))
 	object := decode(t, `{"metadata":{"generation":3,"resourceVersion":"9","managedFields":`+string(entries)+`}}`)

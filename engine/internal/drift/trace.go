@@ -23,6 +23,8 @@ type Trace struct {
 	Own uint64
 	// Sight changes with every write that is not of the status alone.
 	Sight uint64
+	// Edit does so too, but not by scaling.
+	Edit uint64
 	// Version is the object's resourceVersion: of two sights, the greater is the later.
 	Version uint64
 }
@@ -56,7 +58,28 @@ func Of(managed []byte, meta Meta) Trace {
 	}
 	version, _ := strconv.ParseUint(meta.ResourceVersion, 10, 64)
 	own := ownOf(entries, meta.Generation)
-	return Trace{Own: own, Sight: sightOf(own, entries, meta, version), Version: version}
+	out := Trace{Own: own, Sight: sightOf(own, entries, meta, version), Version: version}
+	out.Edit = out.Sight
+	if scaledLast(all) {
+		// Each time it is scaled it has a new spec: what others write is told by their entries.
+		meta.Generation = 0
+		out.Edit = sightOf(own, entries, meta, version)
+	}
+	return out
+}
+
+// scaledLast tells whether scaling is certainly what was written last: the times are whole seconds.
+func scaledLast(entries []entry) bool {
+	scaled, edited := "", ""
+	for _, one := range entries {
+		switch one.Subresource {
+		case "scale":
+			scaled = max(scaled, one.Time)
+		case "":
+			edited = max(edited, one.Time)
+		}
+	}
+	return scaled > edited
 }
 
 // OfObject makes the trace of an object that an apply returned. Its Sight is not that of a watch.
@@ -93,7 +116,7 @@ func sightOf(own uint64, entries []entry, meta Meta, version uint64) uint64 {
 	hash := digest{}
 	hash.add(strconv.FormatUint(own, 16), strconv.FormatInt(meta.Generation, 10))
 	for _, one := range entries {
-		hash.add(one.Manager, one.Operation, one.Time)
+		hash.add(one.Manager, one.Operation, one.Time, canonical(one.Fields)) // who removes a field writes none
 	}
 	for _, pairs := range []map[string]string{meta.Labels, meta.Annotations} {
 		for _, key := range slices.Sorted(maps.Keys(pairs)) {

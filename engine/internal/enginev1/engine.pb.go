@@ -4403,7 +4403,7 @@ type ObjectState struct {
 	Message    string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	Generation int64                  `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Not 0: what the release set may have been changed by another since it was applied. Changes with whose fields
-	// they are; `sight` with every write that is not of the status alone.
+	// they are; `sight` with every write that is not of the status alone, nor by scaling what others scale.
 	Altered       uint64 `protobuf:"fixed64,5,opt,name=altered,proto3" json:"altered,omitempty"`
 	Sight         uint64 `protobuf:"fixed64,6,opt,name=sight,proto3" json:"sight,omitempty"`
 	Scaled        bool   `protobuf:"varint,7,opt,name=scaled,proto3" json:"scaled,omitempty"` // an autoscaler has its replicas; told of altered objects
@@ -4986,12 +4986,14 @@ func (x *CompareReply) GetObjects() []*Comparison {
 }
 
 type Comparison struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
-	Missing       bool                   `protobuf:"varint,2,opt,name=missing,proto3" json:"missing,omitempty"` // it is not there
-	Expires       bool                   `protobuf:"varint,3,opt,name=expires,proto3" json:"expires,omitempty"` // it is meant to go by itself: a Job with a time to live
-	Differences   []*Difference          `protobuf:"bytes,4,rep,name=differences,proto3" json:"differences,omitempty"`
-	Fault         *Fault                 `protobuf:"bytes,5,opt,name=fault,proto3" json:"fault,omitempty"` // why it could not be compared
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Ref         *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	Missing     bool                   `protobuf:"varint,2,opt,name=missing,proto3" json:"missing,omitempty"` // it is not there
+	Expires     bool                   `protobuf:"varint,3,opt,name=expires,proto3" json:"expires,omitempty"` // it is meant to go by itself: a Job with a time to live
+	Differences []*Difference          `protobuf:"bytes,4,rep,name=differences,proto3" json:"differences,omitempty"`
+	Fault       *Fault                 `protobuf:"bytes,5,opt,name=fault,proto3" json:"fault,omitempty"` // why it could not be compared
+	// Its replicas differ, and an autoscaler has them; where autoscalers may not be listed, scaling wrote them last.
+	Scaled        bool `protobuf:"varint,6,opt,name=scaled,proto3" json:"scaled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5059,6 +5061,13 @@ func (x *Comparison) GetFault() *Fault {
 		return x.Fault
 	}
 	return nil
+}
+
+func (x *Comparison) GetScaled() bool {
+	if x != nil {
+		return x.Scaled
+	}
+	return false
 }
 
 // Difference never carries a value.
@@ -6250,14 +6259,15 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\brevision\x18\x04 \x01(\x05R\brevision\x123\n" +
 	"\aobjects\x18\x05 \x03(\v2\x19.pilothouse.engine.v1.RefR\aobjects\"J\n" +
 	"\fCompareReply\x12:\n" +
-	"\aobjects\x18\x01 \x03(\v2 .pilothouse.engine.v1.ComparisonR\aobjects\"\xe4\x01\n" +
+	"\aobjects\x18\x01 \x03(\v2 .pilothouse.engine.v1.ComparisonR\aobjects\"\xfc\x01\n" +
 	"\n" +
 	"Comparison\x12+\n" +
 	"\x03ref\x18\x01 \x01(\v2\x19.pilothouse.engine.v1.RefR\x03ref\x12\x18\n" +
 	"\amissing\x18\x02 \x01(\bR\amissing\x12\x18\n" +
 	"\aexpires\x18\x03 \x01(\bR\aexpires\x12B\n" +
 	"\vdifferences\x18\x04 \x03(\v2 .pilothouse.engine.v1.DifferenceR\vdifferences\x121\n" +
-	"\x05fault\x18\x05 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\":\n" +
+	"\x05fault\x18\x05 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\x12\x16\n" +
+	"\x06scaled\x18\x06 \x01(\bR\x06scaled\":\n" +
 	"\n" +
 	"Difference\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +

@@ -3,6 +3,7 @@ package helm
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"helm.sh/helm/v4/pkg/kube"
 	rspb "helm.sh/helm/v4/pkg/release/v1"
@@ -130,6 +131,11 @@ func (a *run) compare(info *resource.Info, stored *stored, out *enginev1.Compari
 	owner := drift.Owners(live)
 	for _, path := range drift.Paths(live.Object, applied.Object) {
 		out.Differences = append(out.Differences, &enginev1.Difference{Path: path.Pointer(), Manager: owner(path)})
+	}
+	if slices.ContainsFunc(out.Differences, func(one *enginev1.Difference) bool { return one.Path == replicas }) {
+		if out.Scaled, err = a.kube.scaled(live); err != nil {
+			return nil, err
+		}
 	}
 	trace := drift.OfObject(live)
 	// Equal by chance is not as applied: the next change of that field would not take it from Helm.

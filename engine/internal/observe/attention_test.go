@@ -137,9 +137,10 @@ func TestRecordsByNamespace(t *testing.T) {
 
 func TestPodsTellWhyAWorkloadIsNotCurrent(t *testing.T) {
 	s := newScene(t)
-	s.model.scalersSeen()
+	s.model.scalersSeen("", true)
 	s.hands.inventories[1] = []inventory.Ref{inventory.NewRef("apps/v1", "Deployment", "ns", "web")}
 	s.model.putRecord(rec(1, "deployed"))
+	s.model.scale(deployments)
 	s.model.replaceObjects(deployments, map[objectKey]objectState{key("web"): current})
 	s.asked("watch Deployment", "scalers ns", "remember 1")
 	s.told("r1=deployed o1=[web:CURRENT]")
@@ -171,11 +172,12 @@ func TestAutoscalersOfOthers(t *testing.T) {
 	s := newScene(t)
 	s.hands.inventories[1] = []inventory.Ref{inventory.NewRef("apps/v1", "Deployment", "ns", "web")}
 	s.model.putRecord(rec(1, "deployed"))
+	s.model.scale(deployments)
 	s.model.replaceObjects(deployments, map[objectKey]objectState{key("web"): current})
 	s.told("r1=deployed") // whether it is scaled is not known yet
 	web := workload{deployments.GroupKind(), key("web")}
 	s.model.putScaler(web, "hpa", current)
-	s.model.scalersSeen()
+	s.model.scalersSeen("", true)
 	s.told("o1=[web:CURRENT] HorizontalPodAutoscaler/hpa:CURRENT")
 	s.model.putScaler(web, "hpa", current)
 	s.told("")

@@ -13,6 +13,7 @@ type kind struct {
 	blind   bool // there is no watch
 	unknown bool // because the API server does not know the kind
 	root    bool // cluster-scoped
+	scales  bool // its objects can be scaled
 	// failedSince is when it stopped to be seen; failure is why, once its members have been told to be unknown.
 	failedSince time.Time
 	failure     string
@@ -64,8 +65,7 @@ func (m *model) join(rel *release, ref inventory.Ref, external bool) *member {
 		rel.unresolved++
 	}
 	k.members[one.key] = append(k.members[one.key], one)
-	if scalable[ref.GVK().GroupKind()] && !external {
-		m.awaitScalers(rel)
+	if k.scales {
 		m.hands.scalers(ref.Namespace)
 	}
 	return one

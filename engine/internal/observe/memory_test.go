@@ -19,7 +19,7 @@ func TestAnObjectCostsAtMostAKibibyte(t *testing.T) {
 	before := heap()
 	hands := &fakeHands{inventories: map[int][]inventory.Ref{}}
 	m := newModel(hands)
-	m.scalersSeen()
+	m.scalersSeen("", true)
 	objects := make([]any, 0, watched)
 	for i := range watched {
 		name := fmt.Sprintf("workload-with-a-long-name-%d", i)

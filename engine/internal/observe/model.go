@@ -61,8 +61,8 @@ type model struct {
 	troubled      map[string]int                      // workloads that are not current, by namespace
 	pods          map[workload]map[string]string      // why pods fail, by workload and pod
 	scalersOf     map[workload]map[string]objectState // by what they scale and their name
-	scalersKnown  bool
-	unscaled      map[releaseKey]struct{} // releases that are told when the autoscalers are known
+	scalersIn     map[string]bool                     // where they have been looked for, and whether they may be seen; "": everywhere
+	unscaled      map[releaseKey]struct{}             // releases that are told when the autoscalers are known
 	recordsSynced bool
 	fault         *enginev1.Fault // why records cannot be seen now
 	subscriptions map[*Subscription]struct{}
@@ -80,7 +80,6 @@ type release struct {
 	external   []*member // objects of others
 	unresolved int       // members whose state is not known yet
 	whole      bool      // every member's state has been known, so it has been told
-	scaled     bool      // it has workloads that may be scaled by others
 	saved      string    // the state of the record whose inventory is on disk
 }
 
@@ -109,6 +108,8 @@ func newModel(h hands) *model {
 		troubled:      map[string]int{},
 		pods:          map[workload]map[string]string{},
 		scalersOf:     map[workload]map[string]objectState{},
+		scalersIn:     map[string]bool{},
+		unscaled:      map[releaseKey]struct{}{},
 		subscriptions: map[*Subscription]struct{}{},
 	}
 }

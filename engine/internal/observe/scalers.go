@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -13,14 +14,6 @@ import (
 	"github.com/pilothouse-dev/pilothouse/engine/internal/inventory"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
 )
-
-// scalable kinds are those for which it is worth looking for a HorizontalPodAutoscaler.
-var scalable = map[schema.GroupKind]bool{
-	{Group: "apps", Kind: "Deployment"}:  true,
-	{Group: "apps", Kind: "StatefulSet"}: true,
-	{Group: "apps", Kind: "ReplicaSet"}:  true,
-	{Kind: "ReplicationController"}:      true,
-}
 
 const (
 	scalerVersion = "autoscaling/v2"
@@ -50,6 +43,19 @@ func decodeScaler(head raw.Head, data []byte) (runtime.Object, error) {
 	target := scaler.Spec.Target
 	key := objectKey{intern(head.Namespace), target.Name}
 	return &scalerObject{Head: head, of: workload{target.gvk().GroupKind(), key}, state: state}, nil
+}
+
+// scales asks discovery, which is in memory by now, whether a resource can be scaled; where it does not say, looking
+// for autoscalers costs one watch.
+func (o *observer) scales(resource schema.GroupVersionResource) bool {
+	discovery, err := o.at.Getter("").ToDiscoveryClient()
+	if err != nil {
+		return true
+	}
+	list, err := discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	return err != nil || slices.ContainsFunc(list.APIResources, func(one metav1.APIResource) bool {
+		return one.Name == resource.Resource+"/scale"
+	})
 }
 
 // scalers looks at every HorizontalPodAutoscaler of the cluster, or of the namespaces where that is all that is
@@ -82,17 +88,21 @@ func (o *observer) watchScalers(namespace string) {
 				}
 			},
 		}, &scalerStore{o.model, namespace})
-		if namespace != "" || o.ctx.Err() != nil {
-			return
-		}
-		if forbidden {
+		switch {
+		case o.ctx.Err() != nil:
+		case !forbidden: // a cluster without autoscalers
+			o.model.scalersSeen(namespace, true)
+		case namespace != "":
+			o.model.scalersSeen(namespace, false)
+		default:
 			o.narrowScalers()
 		}
-		o.model.scalersSeen()
 	})
 }
 
+// narrowScalers looks by namespace: only when one has been, is it known what is scaled there.
 func (o *observer) narrowScalers() {
+	o.model.scalersUnseen()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.scalersNarrow = true
@@ -129,7 +139,7 @@ func (s *scalerStore) Replace(objects []any, _ string) error {
 		_ = s.Add(object)
 	}
 	s.model.keepScalers(s.namespace, seen)
-	s.model.scalersSeen()
+	s.model.scalersSeen(s.namespace, true)
 	return nil
 }
 
@@ -184,25 +194,69 @@ func (m *model) keepScalers(namespace string, seen map[objectKey]bool) {
 	}
 }
 
-// awaitScalers says that a release has workloads of which it is not known yet whether they are scaled.
-func (m *model) awaitScalers(rel *release) {
-	rel.scaled = true
-	if m.unscaled == nil && !m.scalersKnown {
-		m.unscaled = map[releaseKey]struct{}{}
+// scale says that the objects of a kind can be scaled, before its watch begins.
+func (m *model) scale(at watchKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.kinds[at]
+	if k == nil || k.root || k.scales || at.name != "" {
+		return
+	}
+	k.scales = true
+	for key := range k.members {
+		m.hands.scalers(key.namespace)
 	}
 }
 
-// scalersSeen says that every autoscaler that can be seen has been: what waited for it is told.
-func (m *model) scalersSeen() {
+// scalersAt tells whether the autoscalers of a namespace may be seen, and whether that is known yet.
+func (m *model) scalersAt(namespace string) (seen, known bool) {
+	if seen, known = m.scalersIn[""]; !known {
+		seen, known = m.scalersIn[namespace]
+	}
+	return seen, known
+}
+
+// awaitsScalers tells whether a release has workloads of which it is not known yet whether they are scaled. It is
+// told of when they are.
+func (m *model) awaitsScalers(rel *release) bool {
+	for _, one := range rel.members {
+		if one.kind == nil || !one.kind.scales {
+			continue
+		}
+		if _, known := m.scalersAt(one.key.namespace); !known {
+			m.unscaled[rel.key] = struct{}{}
+			return true
+		}
+	}
+	return false
+}
+
+// scalersSeen says that every autoscaler that can be seen in a namespace, or everywhere, has been, or that none may
+// be: what waited for it is told.
+func (m *model) scalersSeen(namespace string, visible bool) {
+	if !visible {
+		m.keepScalers(namespace, nil) // nobody would notice them change
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	held := m.unscaled
-	m.unscaled, m.scalersKnown = nil, true
-	for key := range held {
-		if rel := m.releases[key]; rel != nil && rel.whole {
+	m.scalersIn[namespace] = visible
+	for key := range m.unscaled {
+		rel := m.releases[key]
+		if rel != nil && m.awaitsScalers(rel) {
+			continue
+		}
+		delete(m.unscaled, key)
+		if rel != nil && rel.whole {
 			m.tellWhole(rel)
 		}
 	}
+}
+
+// scalersUnseen says that autoscalers may not be watched everywhere at once.
+func (m *model) scalersUnseen() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.scalersIn, "")
 }
 
 func (m *model) tellScaled(of workload) {

@@ -124,7 +124,7 @@ func TestAnotherJudgeReadsWhatIsWatchedByName(t *testing.T) {
 
 func TestPodsSpeakForAWorkloadWithoutTheLabel(t *testing.T) {
 	s := newScene(t)
-	s.model.scalersSeen()
+	s.model.scalersSeen("", true)
 	s.hands.inventories[1] = []inventory.Ref{inventory.NewRef("apps/v1", "Deployment", "ns", "web")}
 	s.model.putRecord(rec(1, "deployed"))
 	s.model.replaceObjects(deployments, nil)

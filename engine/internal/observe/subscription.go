@@ -97,10 +97,6 @@ func (m *model) tellRecord(r *record) {
 }
 
 func (m *model) tellWhole(rel *release) {
-	if m.unscaled != nil && rel.scaled {
-		m.unscaled[rel.key] = struct{}{}
-		return
-	}
 	for s := range m.subscriptions {
 		s.wholes[rel.key] = struct{}{}
 		s.wake()
@@ -228,7 +224,7 @@ func (s *Subscription) takeObjects(batch *enginev1.ObserveBatch) bool {
 		}
 		delete(s.wholes, key)
 		rel := s.model.releases[key]
-		if rel == nil || !rel.whole {
+		if rel == nil || !rel.whole || s.model.awaitsScalers(rel) {
 			continue
 		}
 		objects := s.whole(rel)

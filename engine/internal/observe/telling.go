@@ -46,6 +46,9 @@ func (m *model) state(one *member) *enginev1.ObjectState {
 	}
 	if out.Altered = m.altered(one); out.Altered != 0 {
 		out.Sight, out.Scaled = one.state.trace.Sight, len(m.scalersOf[one.workload()]) > 0
+		if seen, known := m.scalersAt(one.key.namespace); out.Scaled || known && !seen {
+			out.Sight = one.state.trace.Edit // scaling is not worth a look: it is theirs, or counts as such
+		}
 	}
 	return out
 }

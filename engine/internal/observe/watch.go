@@ -40,6 +40,9 @@ func (o *observer) watchKind(ctx context.Context, at watchKey) {
 	}
 	root := mapping.Scope.Name() == meta.RESTScopeNameRoot
 	o.model.scope(at, root)
+	if o.scales(mapping.Resource) {
+		o.model.scale(at)
+	}
 	if !o.watchable(mapping.Resource) {
 		o.poll(ctx, at)
 		return

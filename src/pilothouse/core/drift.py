@@ -102,7 +102,7 @@ def judge(
     if mode is DriftMode.IGNORE:
         return CALM
     findings = known.findings if known.revision == record.revision else {}
-    looks = {one: _due(findings.get(one.ref), one, rules) for one in objects.suspects}
+    looks = {one: _due(findings.get(one.ref), one) for one in objects.suspects}
     compare = [one for one, due in looks.items() if due is not None and due <= now]
     moments = [due for due in looks.values() if due is not None and due > now]
     correct, stands = [], []
@@ -143,7 +143,7 @@ def _judge_one(
     return _correction(suspect.ref, open_ones, left, known, now)
 
 
-def _due(finding: Finding | None, suspect: Suspect, rules: DriftRules) -> datetime | None:
+def _due(finding: Finding | None, suspect: Suspect) -> datetime | None:
     """Return when an object must be compared; None: what is known of it holds."""
     if finding is None:
         return AT_ONCE
@@ -156,9 +156,7 @@ def _due(finding: Finding | None, suspect: Suspect, rules: DriftRules) -> dateti
         return AT_ONCE
     if seen.sight == suspect.sight:
         return None
-    open_ones, left = _sort_out(finding, suspect, rules)
-    if left and not open_ones:
-        return None  # only what others may change differs, and its owner has not changed
+    # Somebody wrote who has fields of it already: what may be theirs, or again what may not.
     if not finding.repeated:
         return finding.at
     return finding.at + doubled(LOOK_FIRST_WAIT, finding.repeated - 1, LOOK_LONGEST_WAIT)
@@ -173,7 +171,7 @@ def _sort_out(
     found = (Difference(GONE),) if finding.missing else finding.differences
     open_ones, left = [], []
     for one in found:
-        if _rightly_owned(suspect, one.path) or _exempt(rules, suspect.ref, one.path):
+        if _rightly_owned(finding, suspect, one.path) or _exempt(rules, suspect.ref, one.path):
             left.append(one.path)
         else:
             open_ones.append(one)
@@ -185,8 +183,8 @@ def left_to_others(rules: DriftRules) -> tuple[Exemption, ...]:
     return (*rules.exemptions, *(Exemption(_BUNDLES, kind=kind) for kind in sorted(_CERTIFIED)))
 
 
-def _rightly_owned(suspect: Suspect, path: str) -> bool:
-    if suspect.scaled and path == "/spec/replicas":
+def _rightly_owned(finding: Finding, suspect: Suspect, path: str) -> bool:
+    if (suspect.scaled or finding.scaled) and path == "/spec/replicas":
         return True
     return suspect.ref.kind in _CERTIFIED and path.endswith("/caBundle")
 

@@ -35,6 +35,8 @@ class Finding:
     missing: bool = False
     # It is meant to go by itself.
     expires: bool = False
+    # An autoscaler has its replicas, as far as that could be asked.
+    scaled: bool = False
     fault: str = ""
     # How many comparisons before said the same.
     repeated: int = 0
@@ -144,7 +146,8 @@ def swept(known: Known, suspects: tuple[Suspect, ...], now: datetime) -> Known:
     refs = {one.ref for one in suspects}
     return replace(
         known,
-        named=known.named & known.disputes.keys(),
+        # What was forgiven since is told of again when it is fought over again.
+        named=known.named & {place for place, one in known.disputes.items() if one.until},
         findings={ref: one for ref, one in known.findings.items() if ref in refs},
         failures={ref: one for ref, one in known.failures.items() if ref in refs},
         disputes={

@@ -121,7 +121,7 @@ class Suspect:
     ref: ObjectRef
     # Changes with whose its fields are; 0: the object is gone.
     altered: int = 0
-    # Changes with every write.
+    # Changes with every write, except by scaling what an autoscaler scales.
     sight: int = 0
     # An autoscaler has its replicas.
     scaled: bool = False

@@ -186,6 +186,7 @@ def comparison(one: pb.Comparison) -> Comparison:
         tuple(Difference(found.path, found.manager) for found in one.differences),
         missing=one.missing,
         expires=one.expires,
+        scaled=one.scaled,
         fault=one.fault.message if one.HasField("fault") else "",
     )
 

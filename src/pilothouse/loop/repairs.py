@@ -175,6 +175,7 @@ class Repairs:
         fights = [one for one in drift.stands if one.why is Standing.FIGHT]
         if fights:
             places = {(one.ref, place.path) for one in fights for place in one.differences}
+            known = self._known.get(key, _NOTHING)  # a comparison may have ended meanwhile
             self._remember(key, replace(known, named=known.named | places))
         for notice in told:
             await self._writer.tell(written, notice)
@@ -300,5 +301,6 @@ def _finding(suspect: Suspect, told: Comparison | None, now: datetime) -> Findin
         differences=told.differences,
         missing=told.missing,
         expires=told.expires,
+        scaled=told.scaled,
         fault=told.fault,
     )

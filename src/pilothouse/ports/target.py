@@ -71,6 +71,7 @@ class Comparison:
     differences: tuple[Difference, ...] = ()
     missing: bool = False
     expires: bool = False
+    scaled: bool = False
     fault: str = ""
 
 

@@ -996,18 +996,20 @@ class CompareReply(_message.Message):
     def __init__(self, objects: _Optional[_Iterable[_Union[Comparison, _Mapping]]] = ...) -> None: ...
 
 class Comparison(_message.Message):
-    __slots__ = ("ref", "missing", "expires", "differences", "fault")
+    __slots__ = ("ref", "missing", "expires", "differences", "fault", "scaled")
     REF_FIELD_NUMBER: _ClassVar[int]
     MISSING_FIELD_NUMBER: _ClassVar[int]
     EXPIRES_FIELD_NUMBER: _ClassVar[int]
     DIFFERENCES_FIELD_NUMBER: _ClassVar[int]
     FAULT_FIELD_NUMBER: _ClassVar[int]
+    SCALED_FIELD_NUMBER: _ClassVar[int]
     ref: Ref
     missing: bool
     expires: bool
     differences: _containers.RepeatedCompositeFieldContainer[Difference]
     fault: Fault
-    def __init__(self, ref: _Optional[_Union[Ref, _Mapping]] = ..., missing: _Optional[bool] = ..., expires: _Optional[bool] = ..., differences: _Optional[_Iterable[_Union[Difference, _Mapping]]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ...) -> None: ...
+    scaled: bool
+    def __init__(self, ref: _Optional[_Union[Ref, _Mapping]] = ..., missing: _Optional[bool] = ..., expires: _Optional[bool] = ..., differences: _Optional[_Iterable[_Union[Difference, _Mapping]]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., scaled: _Optional[bool] = ...) -> None: ...
 
 class Difference(_message.Message):
     __slots__ = ("path", "manager")
