@@ -161,7 +161,7 @@ def test_the_commit_is_what_counts() -> None:
     ("others", "field"),
     [
         ({"repository": "https://x", "name": "y"}, "git takes the place"),
-        ({"version": "1.0.0"}, "git takes the place"),
+        ({"url": "https://x/y.tgz"}, "git takes the place"),
         ({"inline": "AAAA"}, "git takes the place"),
         ({"pull_secret_ref": SecretReference(name="x")}, "pullSecretRef"),
     ],

@@ -90,6 +90,8 @@ def test_an_autoscalers_replicas_and_an_injected_bundle_are_rightly_owned():
     assert judged(compared(REPLICAS, TIER, scaled=True)).correct == (
         Correction(WEB, (TIER,), ("/spec/replicas",)),
     )
+    gone = compared(REPLICAS, suspect=scaled, scaled=True)
+    assert judged(gone).compare == (SUSPECT,), "its autoscaler is gone"
     hook = Suspect(HOOK, 5, 1)
     bundle = Difference("/webhooks/0/clientConfig/caBundle", "cainjector")
     assert judged(compared(bundle, suspect=hook), observed=seen(hook)) == Drift()

@@ -75,3 +75,13 @@ def test_every_part_of_an_assignment_is_masked(parts, as_list):
     escaped = [re.sub(r"([\\,{}=])", r"\\\1", part) for part in parts]
     text = "{" + ",".join(escaped) + "}" if as_list else ",k=".join(escaped)
     assert set(parts) <= assigned_in(text)
+
+
+def test_a_document_that_contains_itself_is_walked_once() -> None:
+    round_and_round: list[object] = ["hunter2"]
+    round_and_round.append(round_and_round)
+    assert strings_in(round_and_round) == {"hunter2"}
+    laughs: object = ["swordfish"]
+    for _ in range(60):
+        laughs = [laughs, laughs]
+    assert strings_in(laughs) == {"swordfish"}

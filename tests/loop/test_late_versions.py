@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 from make import HandClock, record, release
 
@@ -56,8 +57,8 @@ class Scene:
         self.written.append(chart)
         return one
 
-    async def settle(self) -> Desired:
-        return await self.versions.settle(SHOP, OPEN, desired(OPEN), self)  # type: ignore[arg-type]
+    async def settle(self, one: Release = OPEN) -> Desired:
+        return await self.versions.settle(SHOP, one, desired(one), self)  # type: ignore[arg-type]
 
     async def version(self) -> str:
         return (await self.settle()).chart.version
@@ -108,6 +109,9 @@ async def test_failed_revisions_are_counted_of_one_version() -> None:
     scene.versions.attempted(SHOP, undone)
     scene.clock.moment += 2 * DEFAULT_INTERVAL
     assert await scene.version() == "1.1.0"
+    edited = msgspec.structs.replace(OPEN.metadata, generation=OPEN.metadata.generation + 1)
+    newer = await scene.settle(msgspec.structs.replace(OPEN, metadata=edited))
+    assert newer.chart.version == "1.2.0", "who edits the spec asks anew"
 
 
 async def test_what_was_found_is_filled_in_when_it_is_deployed() -> None:

@@ -3,11 +3,17 @@ package drift
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
+
+// theirs are the groups of objects that those programs reconcile.
+var theirs = map[string]bool{
+	"helm.toolkit.fluxcd.io": true, "helm.crossplane.io": true, "helm.m.crossplane.io": true, "helm.cattle.io": true,
+}
 
 // predecessors are the field managers of other programs that keep Helm releases. Helm's library writes in the name
 // of the program it is part of, unless told otherwise: provider-helm's is called so in its image, and knows itself
@@ -52,7 +58,12 @@ func Inherit(live *unstructured.Unstructured) ([]metav1.ManagedFieldsEntry, erro
 
 // left tells whether a predecessor wrote these fields of an object itself.
 func left(one metav1.ManagedFieldsEntry) bool {
-	return predecessors[one.Manager] && one.Subresource == ""
+	if !predecessors[one.Manager] || one.Subresource != "" {
+		return false
+	}
+	// What they update on objects of their own kinds is their bookkeeping, finalizers above all, and no part of a release.
+	group, _, _ := strings.Cut(one.APIVersion, "/")
+	return one.Operation == metav1.ManagedFieldsOperationApply || !theirs[group]
 }
 
 // keptBy is in whose name a release was applied: a predecessor's while there is nothing of ours.

@@ -56,6 +56,19 @@ func TestInheritTakesWhatAnotherKeeperApplied(t *testing.T) {
 	}
 }
 
+func TestTheBookkeepingOfALivingKeeperStaysIts(t *testing.T) {
+	finalizer := by("helm-controller", "Update", "", noon, `{"f:metadata":{"f:finalizers":{}}}`)
+	for group, taken := range map[string]bool{"helm.toolkit.fluxcd.io/v2": false, "helm.crossplane.io/v1beta1": false, "v1": true} {
+		live := keptAs(t, finalizer)
+		entries := live.GetManagedFields()
+		entries[0].APIVersion = group
+		live.SetManagedFields(entries)
+		if got, err := Inherit(live); err != nil || (got != nil) != taken {
+			t.Errorf("%s: %v %v", group, got, err)
+		}
+	}
+}
+
 func TestAHandoverIsNoDrift(t *testing.T) {
 	const fields = `{"f:data":{"f:a":{},"f:b":{}}}`
 	before := Of(managed(by("provider-helm", "Apply", "", noon, fields)), Meta{Generation: 1}).Own

@@ -71,10 +71,17 @@ func (m *model) outOfReach(at watchKey) bool {
 	if at.name != "" && !at.own {
 		return m.fault != nil // who looks at an object of others may have no records, and so no namespace that fails
 	}
+	if m.fault != nil || len(m.spaces) == 0 {
+		return m.fault != nil
+	}
+	if at.namespace != "" {
+		its := m.spaces[at.namespace]
+		return its != nil && its.fault != nil
+	}
 	for _, one := range m.spaces {
-		if one.fault != nil {
-			return true
+		if one.fault == nil {
+			return false // it answers
 		}
 	}
-	return m.fault != nil
+	return true
 }

@@ -121,6 +121,22 @@ func TestANamespaceThatDoesNotAnswerIsSaidOnce(t *testing.T) {
 	s.told("o1=[a:CURRENT] Job/job:UNKNOWN NAMESPACE") // others may look at it who have no records there
 }
 
+func TestAForbiddenNamespaceHidesNoFailureElsewhere(t *testing.T) {
+	s := newScene(t)
+	s.model.narrowRecords()
+	s.hands.inventories[1] = refs("a")
+	s.attend(&enginev1.Attention{})
+	s.model.replaceRecords("ns", []*record{rec(1, "deployed")})
+	s.model.replaceObjects(configMaps, map[objectKey]objectState{key("a"): current})
+	s.reader.Attend([]*enginev1.Attention{{Namespace: "closed", Name: "other"}})
+	s.model.failSpace("closed", &enginev1.Fault{})
+	s.reader.take()
+	start := time.Now()
+	s.model.failKind(configMaps, "no", start)
+	s.model.failKind(configMaps, "no", start.Add(kindPatience))
+	s.told("o1+[a:UNKNOWN]")
+}
+
 // partial answers like an API server that serves one record and one Job, and Jobs only when they are mended.
 type partial struct {
 	listable, served atomic.Bool

@@ -32,6 +32,12 @@ func (m *model) narrowRecords() {
 			m.openSpace(key.namespace)
 		}
 	}
+	// The others come again with their records; who has none is told again now, since all was forgotten.
+	for _, rel := range m.releases {
+		if rel.whole {
+			m.tellWhole(rel)
+		}
+	}
 }
 
 func (m *model) openSpace(namespace string) {

@@ -65,9 +65,9 @@ def check_source(release: Release) -> None:
     if chart.inline and (chart.url or chart.repository):
         msg = f"{WHERE}: inline takes the place of repository and url; give one"
         raise ValueError(msg)
-    others = (chart.inline, chart.url, chart.repository, chart.name, chart.version)
-    if chart.git and any(others):
-        msg = f"{WHERE}: git takes the place of repository, name, version, url and inline; give one"
+    # A name or version may be one that was filled in here, for the chart before: no tool takes it out again.
+    if chart.git and (chart.inline or chart.url or chart.repository):
+        msg = f"{WHERE}: git takes the place of repository, url and inline; give one"
         raise ValueError(msg)
     if chart.git and chart.pull_secret_ref:
         msg = f"{WHERE}.pullSecretRef: not for git; use {WHERE}.git.secretRef"

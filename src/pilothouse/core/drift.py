@@ -152,7 +152,7 @@ def _due(finding: Finding | None, suspect: Suspect) -> datetime | None:
     seen = finding.suspect
     if finding.mended and seen == suspect:
         return finding.at + LOOK_FIRST_WAIT
-    if seen.altered != suspect.altered:
+    if seen.altered != suspect.altered or seen.scaled != suspect.scaled:
         return AT_ONCE
     if seen.sight == suspect.sight:
         return None

@@ -31,11 +31,24 @@ def _spellings(secret: str) -> list[str]:
 
 
 def strings_in(value: Any) -> set[str]:
-    """Return every leaf of a document as text: each of them may be the secret."""
-    if isinstance(value, dict):
-        return set().union(*(strings_in(inner) for inner in value.values()))
-    if isinstance(value, list):
-        return set().union(*(strings_in(inner) for inner in value))
+    """Return every leaf of a document as text: each of them may be the secret.
+
+    Each part is visited once: by aliases a few lines of YAML contain themselves, or a billion leaves.
+    """
+    found: set[str] = set()
+    seen: set[int] = set()
+    ahead = [value]
+    while ahead:
+        one = ahead.pop()
+        if not isinstance(one, dict | list):
+            found |= _texts_of(one)
+        elif id(one) not in seen:
+            seen.add(id(one))
+            ahead.extend(one.values() if isinstance(one, dict) else one)
+    return found
+
+
+def _texts_of(value: Any) -> set[str]:
     if value is None or isinstance(value, bool):
         return set()
     if isinstance(value, int | float):

@@ -66,8 +66,9 @@ class LateVersions:
         version = await self._surveyor.deployed_version(key, release, wanted, target)
         if version:
             return version
-        if known and (known.until is None or now < known.until):
+        generation = release.metadata.generation
+        if known and (known.generation == generation if known.until is None else now < known.until):
             return known.version
         version = (await target.resolve_chart(wanted.chart)).version
-        memory.found = FoundVersion(wanted.chart, version, now + DEFAULT_INTERVAL)
+        memory.found = FoundVersion(wanted.chart, generation, version, now + DEFAULT_INTERVAL)
         return version

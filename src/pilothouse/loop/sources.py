@@ -247,7 +247,7 @@ def _secret_strings(text: str) -> frozenset[str]:
     try:
         for document in yaml.safe_load_all(text):
             found |= strings_in(document)
-    except (yaml.YAMLError, ValueError):
+    except (yaml.YAMLError, ValueError, RecursionError):
         # What Helm could read all the same is in the lines.
         return frozenset(found)
     return frozenset(found)

@@ -33,6 +33,7 @@ class FoundVersion:
     """The latest version that was found for a chart; it holds until then, or until it is deployed."""
 
     chart: ChartAsk
+    generation: int
     version: str
     until: datetime | None
 
