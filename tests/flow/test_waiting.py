@@ -34,10 +34,10 @@ def test_a_wait_that_runs_out_names_what_was_not_ready(stage: Stage, namespace) 
 
 
 def test_a_release_that_waits_delays_nobody(stage: Stage, namespace) -> None:
-    stage.chart("hooked", {"hook.yaml": hook("pre-install")})
+    stage.chart("slowly-hooked", {"hook.yaml": hook("pre-install")})
     crowd = [f"waits-{number}" for number in range(25)]
     for name in crowd:
-        stage.release(name, "hooked", namespace, {"pod": "pending"}, waitTimeout="3m")
+        stage.release(name, "slowly-hooked", namespace, {"pod": "pending"}, waitTimeout="3m")
     for name in crowd:
         # Whoever looks sees which hook it is.
         said = f"installing: not installed; waiting for hook Job {name}-1"
