@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 import yaml
-from kube import MERGE, Kube, in_parallel
+from kube import MERGE, BenchError, Kube, in_parallel
 from measure import cpu_seconds
 from releases import RELEASES
 
@@ -123,6 +123,8 @@ def make_releases(kube: Kube) -> None:
     with kube.watching(CRDS) as watch:
         while True:
             seen = watch.next(_PATIENCE_SECONDS)
+            if seen is None:
+                raise BenchError("the API server does not serve Releases")
             conditions = (seen.object.get("status", {}).get("conditions") if seen else None) or ()
             if any((one["type"], one["status"]) == ("Established", "True") for one in conditions):
                 break

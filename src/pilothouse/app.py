@@ -24,7 +24,7 @@ from pilothouse.clusters.names import NOT_HELM, follow_names
 from pilothouse.clusters.objects import Objects
 from pilothouse.clusters.other_writers import OtherWriters
 from pilothouse.clusters.references import ReferenceCache
-from pilothouse.clusters.unserved import UnservedNotes, told_before
+from pilothouse.clusters.unserved import UnservedNotes, census
 from pilothouse.clusters.usages import UsageKeeper
 from pilothouse.clusters.writer import ReleaseWriter
 from pilothouse.core.desired import Defaults
@@ -87,7 +87,7 @@ async def _run_controller(
         hands_off = await _why_hands_off(settings, engine, at)
         if hands_off:
             say(f"changing nothing: {hands_off}")
-        if (hands_off or settings.take_over) and (unserved := await told_before(engine, at)):
+        if (hands_off or settings.take_over) and (unserved := await census(engine, at)):
             say(unserved)
         if not hands_off:
             # Who changes nothing has nothing to keep, so no file is made.

@@ -6,7 +6,7 @@ import (
 	"helm.sh/helm/v4/pkg/release/common"
 	rspb "helm.sh/helm/v4/pkg/release/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/util/retry"
 
@@ -64,7 +64,7 @@ func (a *run) inherit(list ...*resource.Info) error {
 
 func (a *run) inheritOne(info *resource.Info) error {
 	live, err := a.live(info)
-	if err != nil || !a.owns(live) {
+	if err != nil || !a.marked(live) {
 		return err
 	}
 	entries, err := drift.Inherit(live)
@@ -75,8 +75,8 @@ func (a *run) inheritOne(info *resource.Info) error {
 	return err
 }
 
-// owns tells whether an object is marked as this release's; one that another release took is not to be had.
-func (a *run) owns(live *unstructured.Unstructured) bool {
+// marked tells whether an object is said to be this release's; one that another release took is not to be had.
+func (a *run) marked(live metav1.Object) bool {
 	marks := live.GetAnnotations()
 	return marks["meta.helm.sh/release-name"] == a.request.GetName() &&
 		marks["meta.helm.sh/release-namespace"] == a.request.GetNamespace()

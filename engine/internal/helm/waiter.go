@@ -92,9 +92,7 @@ func (k *kubeClient) skipped(deleted kube.ResourceList) error {
 // owned is Helm's rule for what belongs to a release.
 func (k *kubeClient) owned(object any) bool {
 	live, ok := object.(metav1.Object)
-	return ok && live.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" &&
-		live.GetAnnotations()["meta.helm.sh/release-name"] == k.run.request.GetName() &&
-		live.GetAnnotations()["meta.helm.sh/release-namespace"] == k.run.request.GetNamespace()
+	return ok && live.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" && k.run.marked(live)
 }
 
 // deleteObject deletes one object and tells whether it is still there: the API server answers with a Status when

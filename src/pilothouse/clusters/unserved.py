@@ -26,7 +26,7 @@ MESSAGE = (
 )
 
 
-async def told_before(engine: EngineClient, at: Credentials) -> str:
+async def census(engine: EngineClient, at: Credentials) -> str:
     """Say how many namespaced Releases somebody would lose a controller of; empty when there are none to see."""
     try:
         async with aclosing(engine.list(at, NAMESPACED_RELEASE, "")) as found:

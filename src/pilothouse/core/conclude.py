@@ -12,6 +12,7 @@ import msgspec
 from pilothouse.api.release import Release
 from pilothouse.api.status import DeployedChart, LastAttempt, ReleaseStatus
 from pilothouse.core.conditions import (
+    RECONCILING,
     SYNCED,
     find,
     moment,
@@ -90,7 +91,7 @@ def announce(release: Release, desired: Desired, plan: Action, now: datetime) ->
         status,
         conditions=with_conditions(
             release,
-            synced(release, now, true=False, reason="Reconciling", message=message),
+            synced(release, now, true=False, reason=RECONCILING, message=message),
             ready(release, now, true=False, reason=ready_reason, message=message),
         ),
         observed_generation=release.metadata.generation,

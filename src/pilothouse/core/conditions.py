@@ -7,6 +7,8 @@ from pilothouse.api.release import Release
 
 SYNCED = "Synced"
 READY = "Ready"
+# The reason while an action is under way.
+RECONCILING = "Reconciling"
 LONGEST_MESSAGE = 1024
 
 

@@ -1,7 +1,7 @@
 """How soon a change of the status has to be told.
 
 An install or an upgrade is one story: begun, ended, its objects run. When all of it is over within a second,
-the end is all that anybody reads, and what comes before it costs the API server more than the release itself.
+the end is all that anybody reads, and what comes before it costs the API server as much as the release's own objects.
 """
 
 from datetime import timedelta
@@ -9,7 +9,7 @@ from datetime import timedelta
 import msgspec
 
 from pilothouse.api.status import ReleaseStatus
-from pilothouse.core.conditions import READY, SYNCED, find
+from pilothouse.core.conditions import READY, RECONCILING, SYNCED, find
 
 AT_ONCE = timedelta()
 # Objects change one by one in a rollout.
@@ -23,8 +23,6 @@ IN_LINE = timedelta(seconds=5)
 BEGUN = timedelta(seconds=2)
 # Whatever comes in between.
 LONGEST = timedelta(seconds=10)
-
-RECONCILING = "Reconciling"
 
 
 def patience(told: ReleaseStatus, status: ReleaseStatus) -> timedelta:

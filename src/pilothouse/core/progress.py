@@ -3,9 +3,8 @@
 import msgspec
 
 from pilothouse.api.status import ReleaseStatus
-from pilothouse.core.conditions import READY, SYNCED, find
+from pilothouse.core.conditions import READY, RECONCILING, SYNCED, find
 from pilothouse.core.observed import Running
-from pilothouse.core.pace import RECONCILING
 
 _WAITING = "; waiting for "
 

@@ -15,12 +15,11 @@ from pilothouse.core.redact import redact
 from pilothouse.errors import AlreadyExists, Conflict, EngineLost, Missing, Unavailable
 from pilothouse.loop.commit import Committer
 from pilothouse.loop.queue import KeyedQueue
+from pilothouse.loop.statuses import AFTER_OUTAGE
 from pilothouse.loop.survey import Surveyor
 from pilothouse.ports import Clock
 
 log = structlog.get_logger(__name__)
-
-AFTER_OUTAGE = timedelta(seconds=5)
 
 
 class Refusals:

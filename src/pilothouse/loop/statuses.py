@@ -23,6 +23,7 @@ from pilothouse.ports import Clock, Releases, Writer
 
 log = structlog.get_logger(__name__)
 
+# How soon to try again when the cluster that Releases are on is away.
 AFTER_OUTAGE = timedelta(seconds=5)
 
 
