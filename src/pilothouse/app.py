@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from pilothouse.clusters.names import NOT_HELM, follow_names
 from pilothouse.clusters.objects import Objects
 from pilothouse.clusters.other_writers import OtherWriters
 from pilothouse.clusters.references import ReferenceCache
+from pilothouse.clusters.start import Patience, Stopped, reach
 from pilothouse.clusters.unserved import UnservedNotes, census
 from pilothouse.clusters.usages import UsageKeeper
 from pilothouse.clusters.writer import ReleaseWriter
@@ -83,16 +84,22 @@ async def _run_controller(
 ) -> None:
     archive = SqliteArchive(settings.archive)
     async with process.running(), AsyncExitStack() as doors:
+        doors.enter_context(suppress(Stopped))
         engine = EngineClient(process)
-        hands_off = await _why_hands_off(settings, engine, at)
+        await engine.hello()  # an engine that never comes up is nothing to wait for
+        patience = Patience(stop)
+        hands_off = await patience.ask("answer", partial(_why_hands_off, settings, engine, at))
         if hands_off:
             say(f"changing nothing: {hands_off}")
-        if (hands_off or settings.take_over) and (unserved := await census(engine, at)):
-            say(unserved)
+        if hands_off or settings.take_over:
+            unserved = await patience.ask("list Releases", partial(census, engine, at))
+            if unserved:
+                say(unserved)
         if not hands_off:
             # Who changes nothing has nothing to keep, so no file is made.
             await doors.enter_async_context(archive)
-            await crds.install(engine, at, take_over=settings.take_over)
+            install = partial(crds.install, engine, at, take_over=settings.take_over)
+            await patience.ask("serve our CRDs", install)
         composition = Composition(settings, engine, at, archive, say, hands_off)
         if settings.metrics:
             await doors.enter_async_context(serving(settings.metrics, composition.measure))
@@ -102,6 +109,7 @@ async def _run_controller(
 async def _why_hands_off(
     settings: ControllerSettings, engine: EngineClient, at: Credentials
 ) -> str:
+    await reach(engine, at)
     if settings.observe_only:
         return "--observe-only"
     return "" if settings.take_over else await crds.why_not_ours(engine, at)

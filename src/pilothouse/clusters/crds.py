@@ -14,7 +14,7 @@ from pilothouse.api.meta import Key, ObjectMeta, OwnerReference
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
 from pilothouse.engine.client import EngineClient
-from pilothouse.errors import AlreadyExists, EngineLost, Missing, NotPermitted, PilothouseError
+from pilothouse.errors import AlreadyExists, EngineLost, Missing, NotPermitted
 from pilothouse.ports import Credentials
 
 log = structlog.get_logger(__name__)
@@ -73,7 +73,7 @@ async def _install_one(
                 f"the CRD {name} is missing and may not be created here ({error.message}): "
                 "apply it once as an administrator, from `pilothouse crds`"
             )
-            raise PilothouseError(msg) from None
+            raise NotPermitted(msg, error.kind) from None
         log.info("CRD created", name=name)
         return
     except NotPermitted:

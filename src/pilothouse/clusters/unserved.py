@@ -14,7 +14,7 @@ from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
 from pilothouse.core.conditions import SYNCED, condition, find, merge
 from pilothouse.engine.client import EngineClient
-from pilothouse.errors import PilothouseError
+from pilothouse.errors import PilothouseError, Unavailable
 from pilothouse.ports import Credentials
 
 log = structlog.get_logger(__name__)
@@ -31,6 +31,8 @@ async def census(engine: EngineClient, at: Credentials) -> str:
     try:
         async with aclosing(engine.list(at, NAMESPACED_RELEASE, "")) as found:
             count = len([1 async for _ in found])
+    except Unavailable:
+        raise
     except PilothouseError:
         return ""  # no such kind here, or it may not be read: each is told when it is seen
     if not count:

@@ -1,0 +1,125 @@
+"""Beginning on a management cluster that answers late, or never will."""
+
+import asyncio
+import contextlib
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+from structlog.testing import capture_logs
+
+from pilothouse.clusters.start import Pace, Patience, Stopped, reach
+from pilothouse.engine.client import EngineClient
+from pilothouse.errors import InvalidInput, NotPermitted, PilothouseError
+from pilothouse.ports import Credentials
+
+QUICK = Pace(first_pause=0.01, longest_pause=0.02, answer_within=0.5)
+SAYING = "waiting for the management cluster"
+SILENCE = 0
+
+
+class Late(http.server.BaseHTTPRequestHandler):
+    """Gives one answer after another, and the last for ever; silence is one too."""
+
+    answers: list[int]
+    over: threading.Event
+
+    def do_GET(self) -> None:
+        code = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if code == SILENCE:
+            self.over.wait()
+            return
+        status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
+        body = json.dumps(status | {"message": f"answer {code}"}).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextlib.contextmanager
+def answering(*codes: int) -> Iterator[Credentials]:
+    over = threading.Event()
+    handler = type("Handler", (Late,), {"answers": list(codes), "over": over})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield credentials(f"http://127.0.0.1:{server.server_port}")
+        finally:
+            over.set()
+            server.shutdown()
+
+
+def credentials(address: str, context: str = "") -> Credentials:
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+        "clusters": [{"name": "c", "cluster": {"server": address}}],
+    }
+    return Credentials(kubeconfig=json.dumps(config).encode(), trusted=True, context=context)
+
+
+async def asked(engine: EngineClient, at: Credentials, pace: Pace = QUICK) -> None:
+    async with asyncio.timeout(30):
+        await Patience(asyncio.Event(), pace).ask("answer", partial(reach, engine, at))
+
+
+@pytest.mark.parametrize("late", [500, 503, 504, 429, SILENCE])
+async def test_a_late_answer_is_waited_for(engine: EngineClient, late: int) -> None:
+    with answering(late, late, 404) as at, capture_logs() as logs:
+        await asked(engine, at)
+    assert logs == [], "what is over at once is not worth a word"
+
+
+async def test_it_says_what_it_waits_for_and_ends_when_told(engine: EngineClient) -> None:
+    stop, talkative = asyncio.Event(), Pace(first_pause=0.01, first_word=0.1, between_words=0.1)
+    with answering(503) as at, capture_logs() as logs:
+        waiting = asyncio.create_task(
+            Patience(stop, talkative).ask("answer", partial(reach, engine, at))
+        )
+        async with asyncio.timeout(30):
+            while len(logs) < 2:  # noqa: ASYNC110 - another task writes them
+                await asyncio.sleep(0.01)
+            stop.set()
+            with pytest.raises(Stopped):
+                await waiting
+    assert {one["event"] for one in logs} == {SAYING}
+    assert logs[-1]["error"] == "answer 503"
+
+
+async def test_who_is_silent_can_be_left_at_once(engine: EngineClient) -> None:
+    stop = asyncio.Event()
+    with answering(SILENCE) as at:
+        waiting = asyncio.create_task(Patience(stop).ask("answer", partial(reach, engine, at)))
+        await asyncio.sleep(0)
+        stop.set()
+        async with asyncio.timeout(10):
+            with pytest.raises(Stopped):
+                await waiting
+
+
+async def test_what_waiting_cannot_mend_ends_it_at_once(engine: EngineClient) -> None:
+    nowhere = "http://127.0.0.1:1"
+    wrong: list[tuple[Credentials, type[PilothouseError], str]] = [
+        (Credentials(kubeconfig=b"no: config", trusted=True), InvalidInput, "kubeconfig"),
+        (credentials(nowhere, "other"), InvalidInput, "context"),
+    ]
+    for at, error, named in wrong:
+        with pytest.raises(error, match=named):
+            await asked(engine, at)
+    with answering(401) as at, pytest.raises(NotPermitted, match="does not take these credentials"):
+        await asked(engine, at)
+
+
+async def test_who_may_not_read_crds_may_begin(engine: EngineClient) -> None:
+    with answering(403) as at:
+        await asked(engine, at)
