@@ -2,6 +2,7 @@ package observe
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -62,6 +63,7 @@ type model struct {
 	pods          map[workload]map[string]string      // why pods fail, by workload and pod
 	scalersOf     map[workload]map[string]objectState // by what they scale and their name
 	scalersIn     map[string]bool                     // where they have been looked for, and whether they may be seen; "": everywhere
+	scalersFailed map[string]time.Time                // where they could not be listed, and since when
 	unscaled      map[releaseKey]struct{}             // releases that are told when the autoscalers are known
 	recordsSynced bool
 	fault         *enginev1.Fault // why records cannot be seen now
@@ -109,6 +111,7 @@ func newModel(h hands) *model {
 		pods:          map[workload]map[string]string{},
 		scalersOf:     map[workload]map[string]objectState{},
 		scalersIn:     map[string]bool{},
+		scalersFailed: map[string]time.Time{},
 		unscaled:      map[releaseKey]struct{}{},
 		subscriptions: map[*Subscription]struct{}{},
 	}

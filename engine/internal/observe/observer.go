@@ -41,6 +41,7 @@ type observer struct {
 	scaled        map[string]bool               // namespaces with workloads that may be scaled
 	scalerEyes    map[string]bool
 	scalersNarrow bool
+	scalersAgain  map[string]chan struct{} // says that it is time to try again where autoscalers were refused
 
 	askedWider time.Time
 	// renew closes these eyes for good: who subscribes from now on gets new ones, which may see that resource.
@@ -61,6 +62,8 @@ func newObserver(at *cluster.Cluster) *observer {
 		podEyes:    map[string]context.CancelFunc{},
 		scaled:     map[string]bool{},
 		scalerEyes: map[string]bool{},
+
+		scalersAgain: map[string]chan struct{}{},
 	}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	o.model = newModel(o)
@@ -74,6 +77,7 @@ func (o *observer) start() {
 		Put: func(namespace, name string, revision int) {
 			o.model.inventoryPut(releaseKey{namespace, name}, revision)
 			o.widen()
+			o.retryScalers(namespace)
 		},
 		Applied: func(namespace, name string, revision int, traces map[inventory.Ref]drift.Trace) {
 			o.model.setApplied(releaseKey{namespace, name}, revision, traces)

@@ -1,14 +1,12 @@
 package observe
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"slices"
+	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/inventory"
@@ -43,72 +41,6 @@ func decodeScaler(head raw.Head, data []byte) (runtime.Object, error) {
 	target := scaler.Spec.Target
 	key := objectKey{intern(head.Namespace), target.Name}
 	return &scalerObject{Head: head, of: workload{target.gvk().GroupKind(), key}, state: state}, nil
-}
-
-// scales asks discovery, which is in memory by now, whether a resource can be scaled; where it does not say, looking
-// for autoscalers costs one watch.
-func (o *observer) scales(resource schema.GroupVersionResource) bool {
-	discovery, err := o.at.Getter("").ToDiscoveryClient()
-	if err != nil {
-		return true
-	}
-	list, err := discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
-	return err != nil || slices.ContainsFunc(list.APIResources, func(one metav1.APIResource) bool {
-		return one.Name == resource.Resource+"/scale"
-	})
-}
-
-// scalers looks at every HorizontalPodAutoscaler of the cluster, or of the namespaces where that is all that is
-// allowed. They are few, so the watches stay.
-func (o *observer) scalers(namespace string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.scaled[namespace] = true
-	switch {
-	case !o.scalerEyes[""]:
-		o.watchScalers("")
-	case o.scalersNarrow && !o.scalerEyes[namespace]:
-		o.watchScalers(namespace)
-	}
-}
-
-func (o *observer) watchScalers(namespace string) {
-	o.scalerEyes[namespace] = true
-	o.run(func(ctx context.Context) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		forbidden := false
-		raw.Reflect(ctx, &raw.ListWatch{
-			Client: o.at.REST(),
-			Target: raw.Target{Group: "autoscaling", Version: "v2", Plural: "horizontalpodautoscalers", Namespace: namespace},
-			Decode: decodeScaler,
-			Failed: func(err error) {
-				if forbidden = isForbidden(err); forbidden || isMissing(err) {
-					cancel()
-				}
-			},
-		}, &scalerStore{o.model, namespace})
-		switch {
-		case o.ctx.Err() != nil:
-		case !forbidden: // a cluster without autoscalers
-			o.model.scalersSeen(namespace, true)
-		case namespace != "":
-			o.model.scalersSeen(namespace, false)
-		default:
-			o.narrowScalers()
-		}
-	})
-}
-
-// narrowScalers looks by namespace: only when one has been, is it known what is scaled there.
-func (o *observer) narrowScalers() {
-	o.model.scalersUnseen()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.scalersNarrow = true
-	for namespace := range o.scaled {
-		o.watchScalers(namespace)
-	}
 }
 
 // scalerStore passes autoscalers to the model.
@@ -239,7 +171,11 @@ func (m *model) scalersSeen(namespace string, visible bool) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if was, known := m.scalersIn[namespace]; known && !was && visible {
+		m.tellScalable(namespace)
+	}
 	m.scalersIn[namespace] = visible
+	delete(m.scalersFailed, namespace)
 	for key := range m.unscaled {
 		rel := m.releases[key]
 		if rel != nil && m.awaitsScalers(rel) {
@@ -247,6 +183,33 @@ func (m *model) scalersSeen(namespace string, visible bool) {
 		}
 		delete(m.unscaled, key)
 		if rel != nil && rel.whole {
+			m.tellWhole(rel)
+		}
+	}
+}
+
+// failScalers takes that autoscalers cannot be listed now; whoever says so tries again. After a while they count as
+// such that may not be seen, until they are: no release has to wait for them.
+func (m *model) failScalers(namespace string, now time.Time) {
+	m.mu.Lock()
+	since, failing := m.scalersFailed[namespace]
+	_, known := m.scalersIn[namespace]
+	if !failing || m.fault != nil { // while nothing answers, that is said of the whole cluster
+		m.scalersFailed[namespace], since = now, now
+	}
+	m.mu.Unlock()
+	if !known && now.Sub(since) >= kindPatience {
+		m.scalersSeen(namespace, false)
+	}
+}
+
+// tellScalable tells of the releases that have workloads in a namespace, or anywhere.
+func (m *model) tellScalable(namespace string) {
+	for _, rel := range m.releases {
+		scales := slices.ContainsFunc(rel.members, func(one *member) bool {
+			return one.kind != nil && one.kind.scales && (namespace == "" || namespace == one.key.namespace)
+		})
+		if scales && rel.whole {
 			m.tellWhole(rel)
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -91,8 +93,39 @@ func TestScalingIsNotWorthALookWhereItIsTheirs(t *testing.T) {
 	}
 }
 
+func TestAutoscalersThatCannotBeListedHoldNoReleaseForLong(t *testing.T) {
+	s := newScene(t)
+	s.hands.inventories[1] = []inventory.Ref{inventory.NewRef("apps/v1", "Deployment", "ns", "web")}
+	s.model.putRecord(rec(1, "deployed"))
+	s.model.scale(deployments)
+	s.model.replaceObjects(deployments, map[objectKey]objectState{key("web"): current})
+	start := time.Now()
+	s.model.fail(&enginev1.Fault{})
+	s.told("r1=deployed fault")
+	s.model.failScalers("", start.Add(-2*time.Hour))
+	s.model.failScalers("", start.Add(-time.Hour))
+	s.model.work()
+	s.told("recovered") // what could not be seen with all the rest is not held against it
+	s.model.failScalers("", start.Add(-time.Hour+kindPatience-1))
+	s.told("")
+	s.model.failScalers("", start)
+	s.told("o1=[web:CURRENT]")
+	s.model.failScalers("", start.Add(time.Minute))
+	s.told("")
+	s.model.scalersSeen("", true)
+	s.told("o1=[web:CURRENT]") // what is scaled is judged in another way from now on
+	s.model.putScaler(workload{deployments.GroupKind(), key("web")}, "hpa", current)
+	s.told("o1=[web:CURRENT] HorizontalPodAutoscaler/hpa:CURRENT")
+	s.model.failScalers("", start.Add(time.Hour))
+	s.model.failScalers("", start.Add(2*time.Hour))
+	s.told("") // what is known stays
+}
+
 // autoscaled answers like an API server of which autoscalers are to be seen in one namespace, when it is time.
-type autoscaled struct{ time chan struct{} }
+type autoscaled struct {
+	time    chan struct{}
+	granted atomic.Bool
+}
 
 func (a *autoscaled) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
@@ -106,6 +139,14 @@ func (a *autoscaled) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			{"name":"analysisruns","namespaced":true,"kind":"AnalysisRun"}]}`)
 	case path == "/api":
 		fmt.Fprint(w, `{"kind":"APIVersions","versions":[]}`)
+	case strings.Contains(path, "/namespaces/ill/"):
+		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`)
+	case strings.Contains(path, "/namespaces/poor/") && a.granted.Load():
+		fmt.Fprint(w, `{"type":"BOOKMARK","object":{"kind":"HorizontalPodAutoscaler","apiVersion":"autoscaling/v2",
+			"metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
 	case strings.Contains(path, "/namespaces/rich/"):
 		<-a.time
 		fmt.Fprint(w, `{"type":"ADDED","object":{"kind":"HorizontalPodAutoscaler","apiVersion":"autoscaling/v2",
@@ -151,6 +192,24 @@ func TestAutoscalersAreLookedForByNamespace(t *testing.T) {
 	if _, known := look("rich"); known {
 		t.Fatal("nobody has looked there yet")
 	}
+	o.scalers("ill")
+	until(t, "a failure is noted", func() bool {
+		o.model.mu.Lock()
+		defer o.model.mu.Unlock()
+		since, failing := o.model.scalersFailed["ill"]
+		o.model.scalersFailed["ill"] = since.Add(-kindPatience)
+		return failing
+	})
+	until(t, "a failure that lasts holds up nobody", func() bool { seen, known := look("ill"); return known && !seen })
+	o.retryScalers("poor")
+	o.retryScalers("poor") // it may be told so many times
+	o.retryScalers("nowhere")
+	api.granted.Store(true)
+	until(t, "rights that were granted are noticed", func() bool {
+		o.retryScalers("poor") // with every action
+		seen, _ := look("poor")
+		return seen
+	})
 	o.scalers("late")
 	until(t, "another namespace is looked at", func() bool { _, known := look("late"); return known })
 	close(api.time)
