@@ -12,6 +12,9 @@ func (m *model) putObject(at watchKey, key objectKey, state objectState) {
 }
 
 func (m *model) putState(k *kind, key objectKey, state objectState) {
+	if k.at.crowd() && len(k.members[key]) == 0 {
+		return // it has just been left
+	}
 	if state.controlled {
 		delete(k.objects, key) // thousands of Pods carry the label; none is kept
 	} else {

@@ -113,6 +113,9 @@ func (m *model) leave(one *member) {
 		return
 	}
 	delete(k.members, one.key)
+	if k.at.crowd() {
+		delete(k.objects, one.key) // nobody's from now on, and not looked after
+	}
 	if len(k.members) == 0 {
 		m.hands.unwatch(k.at)
 	}
@@ -203,7 +206,8 @@ func (rel *release) all() []*member {
 	return append(rel.members[:len(rel.members):len(rel.members)], rel.external...)
 }
 
-// gone tells whether a member's watch, which asks for it by name and for no label, does not have it.
+// gone tells whether a member's watch, which asks for it by name and for no label, does not have it. That of a crowd
+// says nothing of those who joined it later.
 func (one *member) gone() bool {
 	k := one.kind
 	_, shown := k.objects[one.key]

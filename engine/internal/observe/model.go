@@ -45,7 +45,7 @@ type watchKey struct {
 	schema.GroupVersionKind
 	namespace string // empty: all
 	name      string // of the one object to look at; empty: those with Helm's label
-	own       bool   // that object is a release's own, without the label
+	own       bool   // that object, or with no name all of the namespace, is looked at for want of the label
 }
 
 // model is what is known of one cluster: records, and the state of every object of every release's newest

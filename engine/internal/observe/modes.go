@@ -55,7 +55,7 @@ func (k *kind) mode() enginev1.WatchMode {
 	switch {
 	case k.blind && !k.unknown:
 		return enginev1.WatchMode_POLL
-	case k.at.namespace != "" && k.at.name == "":
+	case k.at.namespace != "" && k.at.name == "" && !k.at.own:
 		return enginev1.WatchMode_NAMESPACE
 	}
 	return enginev1.WatchMode_CLUSTER

@@ -51,6 +51,9 @@ func where(at watchKey) string {
 	if at.name != "" {
 		out += " named " + at.name
 	}
+	if at.crowd() {
+		out += " for a crowd"
+	}
 	return out
 }
 

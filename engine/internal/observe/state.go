@@ -55,7 +55,8 @@ func unknown(reason string) objectState {
 // stateObject carries a state through a reflector.
 type stateObject struct {
 	raw.Head
-	state objectState
+	state   objectState
+	ignored bool // nobody's
 }
 
 // stateless kinds are Current as soon as they exist, so their metadata is all that is asked for.

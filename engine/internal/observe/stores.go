@@ -48,6 +48,9 @@ type stateStore struct {
 
 func (s *stateStore) Add(object any) error {
 	o := object.(*stateObject)
+	if o.ignored {
+		return nil
+	}
 	s.model.putObject(s.at, objectKey{o.Namespace, o.Name}, o.state)
 	return nil
 }
@@ -63,8 +66,9 @@ func (s *stateStore) Delete(object any) error {
 func (s *stateStore) Replace(objects []any, _ string) error {
 	states := make(map[objectKey]objectState, len(objects))
 	for _, object := range objects {
-		o := object.(*stateObject)
-		states[objectKey{intern(o.Namespace), o.Name}] = o.state
+		if o := object.(*stateObject); !o.ignored {
+			states[objectKey{intern(o.Namespace), o.Name}] = o.state
+		}
 	}
 	s.model.replaceObjects(s.at, states)
 	return nil

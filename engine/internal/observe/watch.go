@@ -85,11 +85,14 @@ func (o *observer) reflect(ctx context.Context, at watchKey, mapping *meta.RESTM
 	return refused
 }
 
-// objectList is what a watch asks for: the objects with Helm's label, or the one of that name.
+// objectList is what a watch asks for: the objects with Helm's label, or the one of that name, or all of a crowd.
 func (o *observer) objectList(at watchKey, mapping *meta.RESTMapping) *raw.ListWatch {
 	list := &raw.ListWatch{Client: o.at.REST(), Target: targetOf(mapping, at.namespace), LabelSelector: objectSelector}
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		list.Target.Namespace = ""
+	}
+	if at.own {
+		list.LabelSelector = ""
 	}
 	if at.name != "" {
 		list.LabelSelector = ""
@@ -98,7 +101,11 @@ func (o *observer) objectList(at watchKey, mapping *meta.RESTMapping) *raw.ListW
 	list.Target.MetadataOnly = stateless[at.GroupKind()]
 	list.Managed = true
 	list.Decode = func(head raw.Head, data []byte) (runtime.Object, error) {
-		view := o.view(at, objectKey{head.Namespace, head.Name})
+		key := objectKey{head.Namespace, head.Name}
+		if !o.model.cares(at, key) {
+			return &stateObject{Head: head, ignored: true}, nil
+		}
+		view := o.view(at, key)
 		view.metadata = list.Target.MetadataOnly
 		state, err := view.compute(data)
 		if err != nil {
