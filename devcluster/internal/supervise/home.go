@@ -23,6 +23,8 @@ type record struct {
 	Kubeconfig string `json:"kubeconfig"`
 	PID        int    `json:"pid"`
 	Ephemeral  bool   `json:"ephemeral"`
+	// Data is the place of etcd's data: for an ephemeral cluster not memory everywhere.
+	Data string `json:"data"`
 	// How often the API server has been restarted since the cluster started.
 	Restarts int `json:"restarts"`
 }

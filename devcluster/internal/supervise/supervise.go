@@ -140,7 +140,7 @@ func (c *cluster) write() error {
 	record.PID = os.Getpid()
 	record.Server = c.server()
 	record.Kubeconfig = c.home.path("kubeconfig")
-	record.Ephemeral = c.options.ephemeral
+	record.Ephemeral, record.Data = c.options.ephemeral, c.data.place
 	record.Restarts = 0
 	if err := c.home.save(record); err != nil {
 		return err

@@ -114,7 +114,7 @@ def status() -> None:
         (
             known.name,
             f"running ({known.pid})" if known.pid else "stopped",
-            "memory" if known.ephemeral else "disk",
+            known.data,
             known.server,
             str(known.kubeconfig),
         )

@@ -22,6 +22,7 @@ from pilothouse.dev.cluster import (
 from pilothouse.dev.errors import DevClusterError
 
 MOST_CLUSTERS = 5
+MEMORY = "/dev/shm"  # noqa: S108 - what the supervisor calls it; nothing is written here
 _POLL_SECONDS = 0.05
 
 
@@ -34,8 +35,17 @@ class Known:
     server: str
     kubeconfig: Path
     ephemeral: bool
+    place: str
+    """Where its data is: a directory, or a file system for data that is forgotten at the end."""
     pid: int | None
     """The supervisor's process id while it runs."""
+
+    @property
+    def data(self) -> str:
+        """Say what its data is kept in: what is to be forgotten is in memory only where there is room for it."""
+        if not self.ephemeral:
+            return "disk"
+        return "memory" if self.place == MEMORY else f"temporary ({self.place})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +170,7 @@ def _read(directory: Path) -> Known | None:
             server=record["server"],
             kubeconfig=Path(record["kubeconfig"]),
             ephemeral=record["ephemeral"],
+            place=record.get("data", MEMORY),
             pid=_holder(directory),
         )
     except (OSError, ValueError, KeyError, TypeError):

@@ -107,6 +107,7 @@ async def test_a_full_disk_is_named_where_the_data_is(
     [data] = re.findall(r"--data-dir=(\S+)", told.read_text())
     assert Path(data).is_relative_to(place)
     assert (Path(place) == request.directory) is not ephemeral
+    assert json.loads((request.directory / "cluster.json").read_text())["data"] == place
 
 
 async def test_a_component_that_cannot_run(tmp_path: Path, kube_binaries: KubeBinaries) -> None:

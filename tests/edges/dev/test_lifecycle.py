@@ -12,6 +12,7 @@ import pytest
 
 from pilothouse.dev.binaries import KubeBinaries
 from pilothouse.dev.cluster import ClusterRequest, running_cluster
+from pilothouse.dev.fleet import MEMORY
 
 WARM_START_SECONDS = 5.0
 # Other work on the machine may slow a start down; the promise is about the cluster.
@@ -111,6 +112,18 @@ def test_a_component_that_dies_ends_the_cluster_with_its_name(dev: Any, watch_se
     assert up.process.returncode == 1
     assert "pilothouse: cluster one: kube-scheduler stopped (signal: killed)" in output
     processes.until_gone()
+
+
+@pytest.mark.parametrize(
+    ("place", "told"), [(MEMORY, "memory"), ("/scratch", "temporary (/scratch)"), ("", "disk")]
+)
+def test_status_says_what_the_data_is_in(dev: Any, place: str, told: str) -> None:
+    directory = dev.directory("kept")
+    directory.mkdir(parents=True)
+    address = {"server": "https://127.0.0.1:1", "kubeconfig": str(directory / "kubeconfig")}
+    record = address | {"ephemeral": bool(place), "data": place or str(directory)}
+    (directory / "cluster.json").write_text(json.dumps(record))
+    assert f"stopped  {told}  https" in dev.run("status").stdout
 
 
 def test_detached_clusters_are_found_again_and_stopped(dev: Any, watch_session: Any) -> None:
