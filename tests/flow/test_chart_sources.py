@@ -140,6 +140,18 @@ def test_oci_by_tag_and_by_digest(
         stage.release_from(name, namespace, chart, plainHTTP=True)
     for name, (_, version) in sources.items():
         assert version_of(stage.wait(name, "Ready")) == version, name
+    # The names beside the urls were filled in. Whoever asks for another source means his own words only.
+    for name, chart, version in (
+        ("by-tag", {"repository": f"{base}/hello", "version": "1.0.0"}, "1.0.0"),
+        ("by-both", {"repository": base, "name": "hello", "version": "1.1.0"}, "1.1.0"),
+    ):
+        assert stage.get(name)["spec"]["forProvider"]["chart"]["name"] == "hello"
+        stage.release_from(name, namespace, chart, plainHTTP=True)
+        eventually(
+            lambda name=name, version=version: version_of(stage.get(name)) == version,
+            what=f"{name}, from its new source",
+        )
+        assert stage.get(name)["spec"]["forProvider"]["chart"] == chart
 
 
 def test_inline(stage: Stage, hub: Any, namespace: str) -> None:

@@ -13,9 +13,11 @@ from pilothouse.api.meta import Key, ObjectMeta
 from pilothouse.api.provider import CONFIG_LABEL
 from pilothouse.api.release import EXTERNAL_NAME, FINALIZER, Release
 from pilothouse.api.status import ReleaseStatus
+from pilothouse.clusters.authors import who_wrote_chart
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
 from pilothouse.core.conditions import timestamp
+from pilothouse.core.left_over import is_left_over
 from pilothouse.core.outcome import Notice
 from pilothouse.errors import AlreadyExists, Missing, NotPermitted
 from pilothouse.faults import FaultKind
@@ -51,6 +53,17 @@ class ReleaseWriter:
         patch = {
             "metadata": {"resourceVersion": release.metadata.resource_version},
             "spec": {"forProvider": {"chart": dict(chart)}},
+        }
+        return await self._merge(release, patch)
+
+    async def take_back_name(self, release: Release) -> Release:
+        """Empty the chart's name where nobody but us wrote it."""
+        written = await who_wrote_chart(self._objects, release)
+        if not is_left_over(release.spec.for_provider.chart, written):
+            return release
+        patch = {
+            "metadata": {"resourceVersion": release.metadata.resource_version},
+            "spec": {"forProvider": {"chart": {"name": None}}},
         }
         return await self._merge(release, patch)
 

@@ -8,8 +8,11 @@ from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.core.desired import Desired, needs_version
 from pilothouse.core.late import left_open
+from pilothouse.core.left_over import may_be_left_over
 from pilothouse.core.outcome import Ended
 from pilothouse.core.plan import Install, Upgrade
+from pilothouse.core.policy import policies_of
+from pilothouse.core.resting import is_paused
 from pilothouse.core.versions import DEFAULT_INTERVAL
 from pilothouse.errors import Conflict, EngineLost, PilothouseError
 from pilothouse.loop.survey import FoundVersion, Surveyor
@@ -33,6 +36,19 @@ class LateVersions:
             return wanted
         version = await self._version(key, release, wanted, target)
         return replace(await self._surveyor.wanted(key, release, version), offer=wanted.offer)
+
+    async def take_back(self, release: Release) -> Release:
+        """Take out a name that was filled in for the chart before; raises who wrote first."""
+        stands = release.metadata.deletion_timestamp or is_paused(release)
+        if stands or not may_be_left_over(release) or not policies_of(release).late_initialize:
+            return release
+        try:
+            return await self._writer.take_back_name(release)
+        except (Conflict, EngineLost):
+            raise
+        except PilothouseError as error:
+            log.warning("cannot take back", release=release.metadata.name, error=error.message)
+            return release
 
     async def fill_in(self, release: Release, wanted: Desired, ended: Ended) -> Release:
         """Write what the user left open and an action has deployed; raises who wrote first."""

@@ -143,7 +143,8 @@ class Reconciler:
             if abandoned(release):
                 await self._abandon(key, release, f"the annotation {ABANDON}")
                 return
-            release = self._statuses.known(key, await self._usages.keep(key, release))
+            release = await self._versions.take_back(await self._usages.keep(key, release))
+            release = self._statuses.known(key, release)
             await self._dependencies.look(key, release)
             wanted = await self._surveyor.wanted(key, release)
             if wanted.absent and not wanted.policies.delete and not wanted.paused:

@@ -51,6 +51,10 @@ class Writer(Protocol):
         """Fill in fields of the chart that the user left open."""
         ...
 
+    async def take_back_name(self, release: Release) -> Release:
+        """Empty the chart's name where nobody but us wrote it."""
+        ...
+
     async def connect_secret(self, release: Release, data: Mapping[str, str]) -> None:
         """Write the connection secret; values are in base64."""
         ...
