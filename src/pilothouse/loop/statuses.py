@@ -6,6 +6,7 @@ records.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
@@ -25,6 +26,9 @@ log = structlog.get_logger(__name__)
 
 # How soon to try again when the cluster that Releases are on is away.
 AFTER_OUTAGE = timedelta(seconds=5)
+
+
+_Write = Callable[[Key, Release, ReleaseStatus], Awaitable[Release]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,10 @@ class Statuses:
             return msgspec.structs.replace(release, status=status)
         if self._may_wait(key, told, status):
             return msgspec.structs.replace(release, status=status)
-        written = await self._writer.status(told, status)
+        return await self._write_now(key, release, status)
+
+    async def _write_now(self, key: Key, release: Release, status: ReleaseStatus) -> Release:
+        written = await self._writer.status(self._told(key, release), status)
         self.forget(key)
         if written.metadata.generation == release.metadata.generation:
             return written
@@ -86,40 +93,38 @@ class Statuses:
 
     async def tell_due(self, key: Key) -> None:
         """Tell what has waited for long enough; a pass that had more to say has told it along."""
-        async with self._turn(key):
-            held, release = self._held.get(key), self._releases.get(key)
-            if held is None or release is None or held.uid != release.metadata.uid:
-                self.forget(key)
-                return
-            try:
-                await self._write(key, release, held.status)
-            except Missing:
-                self.forget(key)
-            except PilothouseError as error:
-                # There is nobody to tell now. It is kept, and the next pass may have more to say.
-                log.warning("cannot write", key=str(key), error=error.message)
-                self._hold(key, replace(held, until=self._clock.now() + AFTER_OUTAGE))
-
-    def forget_all(self) -> None:
-        """Somebody else has the word now."""
-        for key in list(self._held):
-            self.forget(key)
+        await self._tell(key, self._write)
 
     async def tell_all(self) -> None:
         """Tell everything, before the end; what cannot be told is concluded by the next start."""
         if self._telling:
             await asyncio.wait(self._telling)
-        for key, held in list(self._held.items()):
-            release = self._releases.get(key)
+        for key in list(self._held):
+            if not await self._tell(key, self._write_now):
+                return
+
+    async def _tell(self, key: Key, write: _Write) -> bool:
+        """Tell what is held back of one key; False when there is nobody to tell now."""
+        async with self._turn(key):
+            held, release = self._held.get(key), self._releases.get(key)
+            if held is None or release is None or held.uid != release.metadata.uid:
+                self.forget(key)
+                return True
+            try:
+                await write(key, release, held.status)
+            except Missing:
+                self.forget(key)
+            except PilothouseError as error:
+                # It is kept, and the next pass may have more to say.
+                log.warning("cannot write", key=str(key), error=error.message)
+                self._hold(key, replace(held, until=self._clock.now() + AFTER_OUTAGE))
+                return False
+            return True
+
+    def forget_all(self) -> None:
+        """Somebody else has the word now."""
+        for key in list(self._held):
             self.forget(key)
-            if release and release.metadata.uid == held.uid:
-                try:
-                    await self._writer.status(release, held.status)
-                except Missing:
-                    continue
-                except PilothouseError as error:
-                    log.warning("cannot write", key=str(key), error=error.message)
-                    return
 
     def begun(self, key: Key) -> None:
         """It is this Release's turn: what is being done is soon told, unless it is soon done."""
