@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -271,6 +272,17 @@ class Stage:
             return str(synced.get("message", "")) if done else ""
 
         return eventually(look, what=f"{name} refused for {reason}: {self.get(name).get('status')}")
+
+    def look_again(self, *names: str) -> None:
+        """Ask for a pass of each, and wait until all were made."""
+        token = uuid.uuid4().hex
+        request = f"crossplane.io/reconcile-requested-at={token}"
+        self.hub.kubectl("annotate", "release", *names, "--overwrite", request)
+        for name in names:
+            eventually(
+                lambda name=name: self.get(name)["status"].get("lastHandledReconcileAt") == token,
+                what=f"another look at {name}",
+            )
 
     def delete(self, name: str) -> None:
         self.hub.kubectl("delete", "release", name, "--timeout=60s")

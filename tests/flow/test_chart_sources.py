@@ -135,11 +135,17 @@ def test_oci_by_tag_and_by_digest(
         "latest": ({"repository": base, "name": "hello"}, "1.1.0"),
         "by-repository": ({"repository": f"{base}/hello"}, "1.1.0"),
         "by-address": ({"name": f"{base}/hello", "version": "1.0.0"}, "1.0.0"),
+        "by-path": (
+            {"repository": f"oci://{registry.address}", "name": "charts/hello", "version": "1.0.0"},
+            "1.0.0",
+        ),
     }
     for name, (chart, _) in sources.items():
         stage.release_from(name, namespace, chart, plainHTTP=True)
     for name, (_, version) in sources.items():
         assert version_of(stage.wait(name, "Ready")) == version, name
+    stage.look_again(*sources)
+    assert {stage.get(name)["status"]["atProvider"]["revision"] for name in sources} == {1}
 
 
 def test_inline(stage: Stage, hub: Any, namespace: str) -> None:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import yaml
-from stage import Stage, conditions, history
+from stage import Stage, conditions, eventually, history
 from templates import hook
 
 CONFIG_MAP = """\
@@ -154,6 +154,14 @@ def test_crds_are_left_out_when_asked(stage: Stage, hub, namespace) -> None:
     release = stage.wait("bare", "Ready")
     assert "NotFound" in hub.kubectl("get", "crd", "trinkets.example.com", check=False)
     assert conditions(release)["Synced"]["status"] == "True"
+    # Upgrades leave them out as well, and bring them once they may.
+    for number, skipped in ((2, True), (3, False)):
+        stage.release("bare", "trinkets", namespace, {**values, "n": number}, skipCRDs=skipped)
+        eventually(lambda n=number: stage.get("bare")["status"]["atProvider"]["revision"] == n)
+        answer = hub.kubectl("get", "crd", "trinkets.example.com", check=False)
+        assert ("NotFound" in answer) is skipped
+    stage.delete("bare")
+    hub.kubectl("delete", "crd", "trinkets.example.com")
 
 
 def test_no_more_revisions_are_kept_than_asked(stage: Stage, hub, helm4, namespace) -> None:
