@@ -12,7 +12,7 @@ from typing import Any
 
 from pilothouse.api.release import Release, ReleaseParameters
 from pilothouse.core import inline
-from pilothouse.core.access import OPEN, Access
+from pilothouse.core.access import OPEN, Access, Way
 from pilothouse.core.chart_source import check_source, plain_source, told_version
 from pilothouse.core.drift_rules import DriftRules, drift_rules
 from pilothouse.core.git import GitAsk, ask_of
@@ -39,6 +39,11 @@ class ChartAsk:
     access: Access = field(default=OPEN, repr=False, compare=False)
     # What this version was when it was deployed; see core/versions.py.
     expected: str = field(default="", repr=False, compare=False)
+
+    @property
+    def way(self) -> Way:
+        """How its server is reached: another way may be open where one was not."""
+        return Way(self.access, self.plain_http, self.insecure_skip_tls_verify)
 
     def __str__(self) -> str:
         if self.git:
