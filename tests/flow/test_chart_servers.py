@@ -45,7 +45,10 @@ def test_a_registry_need_not_be_trusted_with_a_password_or_without(
     tmp_path: Path,
     dev_report: Callable[[str], None],
 ) -> None:
-    """provider-helm skips the check of a registry's certificate only for those who bring credentials."""
+    """provider-helm skips the check of a registry's certificate only for those who bring credentials.
+
+    Unlike provider-helm: Registries.
+    """
     login = ("joe", "hunter2-of-the-registry")
     with (
         serve_registry(tmp_path / "open", dev_report, tls=True) as public,
@@ -80,7 +83,10 @@ def test_credentials_are_for_the_release_that_names_them(
     tmp_path: Path,
     dev_report: Callable[[str], None],
 ) -> None:
-    """provider-helm keeps them by host, for all, and does not log in to registries without TLS."""
+    """provider-helm keeps them by host, for all, and does not log in to registries without TLS.
+
+    Unlike provider-helm: Registries, Credentials.
+    """
     passwords = {"red": "hunter2-of-red", "blue": "hunter2-of-blue"}
     with (
         serve_registry(tmp_path / "open", dev_report) as registry,
@@ -110,7 +116,10 @@ def test_credentials_are_for_the_release_that_names_them(
 
 
 def test_a_repository_is_its_whole_address(stage: Stage, namespace: str, tmp_path: Path) -> None:
-    """provider-helm takes it for a registry's, which must not look so, and a chart for that of another's."""
+    """provider-helm takes it for a registry's, which must not look so, and a chart for that of another's.
+
+    Unlike provider-helm: Addresses, Chart cache.
+    """
     with charts.serve(tmp_path / "served") as served:
         folders = {"Upper": "Feggah/~Joe", "lower": "feggah/~joe"}
         for said, folder in folders.items():

@@ -123,6 +123,7 @@ def test_a_registry_with_a_docker_config(
 def test_oci_by_tag_and_by_digest(
     stage: Stage, registry: Registry, namespace: str, helm4: Any, tmp_path: Path
 ) -> None:
+    """Unlike provider-helm: Versions."""
     pinned = push(helm4, stage, registry, "1.0.0", tmp_path)
     push(helm4, stage, registry, "1.1.0", tmp_path)
     base = f"oci://{registry.address}/charts"
@@ -267,6 +268,7 @@ def test_a_range_adopts_what_it_allows(
 def test_a_version_that_is_published_again(
     stage: Stage, own: charts.Repository, namespace: str, helm4: Any
 ) -> None:
+    """Unlike provider-helm: Chart cache."""
     chart = {"repository": own.url, "name": "hello", "version": "1.2.0"}
     stage.release_from("again", namespace, chart, upgrade={"interval": "10s"})
     before = stage.wait("again", "Ready")["status"]["chart"]["digest"]

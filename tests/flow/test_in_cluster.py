@@ -142,7 +142,10 @@ def test_a_variable_leads_to_another_cluster(
 def test_a_look_costs_next_to_nothing(
     inside: Stage, edge: DevCluster, road: Road, helm4: Helm
 ) -> None:
-    """Neither a history nor what others keep is read, and no connection is made anew."""
+    """Neither a history nor what others keep is read, and no connection is made anew.
+
+    Unlike provider-helm: Looks, Memory.
+    """
     chart = inside.chart("bulky", {"cm.yaml": CONFIG_MAP}, noise_dot_txt=noise())
     source = (chart, "--repo", inside.repository.url, "-n", NAMESPACE)
     helm4(edge, "install", "heavy", *source, "--set", "number=1")

@@ -104,6 +104,7 @@ def test_observe_only_needs_no_chart_and_says_what_is_there(
 
 
 def test_the_latest_version_is_written_down_once(stage: Stage, hub, helm4, namespace) -> None:
+    """Unlike provider-helm: Filled in."""
     stage.release("open", "hello", namespace, version="")
     release = stage.wait("open", "Ready")
     assert release["spec"]["forProvider"]["chart"]["version"] == "1.1.0"

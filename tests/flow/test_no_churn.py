@@ -63,6 +63,7 @@ def test_numbers_nulls_and_lists_cause_no_second_revision(
 
 
 def test_a_version_is_what_semver_says_it_is(stage: Stage, helm4, namespace) -> None:
+    """Unlike provider-helm: Versions."""
     stage.chart("lettered", {"cm.yaml": CONFIG_MAP})
     for version in ("v2.0.0", "3.0.0+build.7"):
         stage.repository.add(stage.charts / "lettered", version=version)
@@ -82,6 +83,7 @@ def test_a_version_is_what_semver_says_it_is(stage: Stage, helm4, namespace) -> 
 
 
 def test_a_bumped_url_upgrades_once(stage: Stage, helm4, namespace) -> None:
+    """Unlike provider-helm: Filled in."""
     stage.chart("packed", {"cm.yaml": CONFIG_MAP})
     stage.repository.add(stage.charts / "packed", version="1.1.0")
     url = f"{stage.repository.url}/packed-{{}}.tgz"
@@ -109,7 +111,7 @@ def test_a_bumped_url_upgrades_once(stage: Stage, helm4, namespace) -> None:
 
 
 def test_the_status_is_not_a_database(stage: Stage, hub, helm4, namespace) -> None:
-    """Lost, as by a restored backup, it is written anew, and nothing else is."""
+    """Lost, as by a restored backup, it is written anew, and nothing else is. Unlike provider-helm: Status."""
     patch = {"patch.yaml": "patches:\n- target: {kind: ConfigMap}\n  patch: '" + LABELLED + "'\n"}
     config_map = {
         "apiVersion": "v1",
@@ -160,6 +162,7 @@ LABELLED = '[{"op": "add", "path": "/metadata/labels", "value": {"patched": "yes
 
 
 def test_a_failed_create_backs_off_and_leaves_the_spec_alone(stage: Stage, namespace) -> None:
+    """Unlike provider-helm: Filled in."""
     broken = "kind: ConfigMap\nmetadata:\n  name: x\ndata: {{ .Values.missing.deep }}\n"
     stage.chart("hopeless", {"broken.yaml": broken})
     stage.release("sisyphus", "hopeless", namespace, version="")

@@ -110,7 +110,10 @@ HOOK_ACCOUNT = ACCOUNT + '  annotations: {helm.sh/hook: pre-install, helm.sh/hoo
 
 
 def test_patches_work_with_hooks_that_share_an_account(stage: Stage, hub, namespace) -> None:
-    """A hook needs the account before the chart's own is there, so charts have it twice."""
+    """A hook needs the account before the chart's own is there, so charts have it twice.
+
+    Unlike provider-helm: Patches.
+    """
     stage.chart("twice", {"account.yaml": ACCOUNT, "hook.yaml": HOOK_ACCOUNT})
     operation = '[{"op": "add", "path": "/metadata/labels", "value": {"patched": "yes"}}]'
     patches = {"patches": [{"target": {"kind": "ServiceAccount"}, "patch": operation}]}
@@ -129,6 +132,7 @@ def test_patches_work_with_hooks_that_share_an_account(stage: Stage, hub, namesp
 
 
 def test_crds_are_left_out_when_asked(stage: Stage, hub, namespace) -> None:
+    """Unlike provider-helm: CRDs."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     crd = {
         "apiVersion": "apiextensions.k8s.io/v1",

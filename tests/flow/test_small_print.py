@@ -15,6 +15,7 @@ def patch(hub: DevCluster, name: str, change: dict[str, object]) -> None:
 def test_another_name_leaves_the_helm_release_and_says_so(
     stage: Stage, hub, helm4, namespace
 ) -> None:
+    """Unlike provider-helm: Moving."""
     stage.release("mover", "hello", namespace)
     stage.wait("mover", "Ready")
     patch(hub, "mover", {"metadata": {"annotations": {"crossplane.io/external-name": "moved"}}})
