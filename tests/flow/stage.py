@@ -33,6 +33,7 @@ PATIENCE = 60.0
 LOOK_SECONDS = 0.2
 RELEASES = "/apis/helm.crossplane.io/v1beta1/releases"
 ENGINE = "/pilothouse-engine"
+ESTABLISHED = '{range .items[*]}{.status.conditions[?(@.type=="Established")].status}{end}'
 CRDS = ["crd/releases.helm.crossplane.io", "crd/providerconfigs.helm.crossplane.io"]
 
 
@@ -346,8 +347,8 @@ def await_crds(hub: DevCluster, controller: ControllerProcess) -> None:
     def there() -> bool:
         assert controller.process
         assert controller.process.poll() is None, controller.log.read_text()[-2000:]
-        found = hub.kubectl("get", "crd", "-o", "name", "--ignore-not-found")
-        return all(crd.removeprefix("crd/") in found for crd in CRDS)
+        # `kubectl wait` fails on one that has no conditions yet.
+        found = hub.kubectl("get", *CRDS, "-o", f"jsonpath={ESTABLISHED}", check=False)
+        return found == "True" * len(CRDS)
 
     eventually(there, within=120)
-    hub.kubectl("wait", "--for=condition=Established", *CRDS, "--timeout=60s")

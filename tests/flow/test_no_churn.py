@@ -73,7 +73,7 @@ def test_a_version_is_what_semver_says_it_is(stage: Stage, helm4, namespace) -> 
     for name, spellings in (
         ("vee", ("v2.0.0", "2.0.0")),
         ("built", ("3.0.0+build.7", "v3.0.0", "3.0.0")),
-        ("ranged", ("2.x", "v2.0.0", "~2")),
+        ("ranged", ("v2.0.0", "~2")),
     ):
         stage.wait(name, "Ready")
         for version in spellings:

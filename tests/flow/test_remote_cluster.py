@@ -39,6 +39,8 @@ def test_a_file_leads_to_another_cluster_and_may_be_rotated(
         stage.refused("filed", "ClusterUnreachable")
     (tmp_path / "turned").symlink_to("new")
     (tmp_path / "turned").replace(mounted)
+    # Nobody has to edit or restart anything.
+    stage.wait("filed", "Synced")
     stage.release("filed", "hello", "by-file", {"message": "two"}, config="mounted")
     stage.wait("filed", "Ready")
     assert len(history(helm4, edge, "by-file", "filed")) == 2
