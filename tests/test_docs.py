@@ -51,3 +51,17 @@ def test_every_file_a_document_links_to_exists():
     for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for link in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
             assert (document.parent / link).exists(), f"{document.name} links to {link}"
+
+
+def test_every_difference_to_provider_helm_is_shown_by_a_story():
+    guide = (ROOT / "docs/guides/migrate-from-provider-helm.md").read_text()
+    table = guide.split("## What is different on purpose")[1].split("\n## ")[0]
+    promised = set(re.findall(r"^\| (\w[\w ]*) \|", table, re.MULTILINE))
+    shown = {
+        title
+        for story in (ROOT / "tests/flow").glob("test_*.py")
+        for titles in re.findall(r"Unlike provider-helm: ([\w ,]+)\.", story.read_text())
+        for title in titles.split(", ")
+    }
+    assert len(promised) > 1
+    assert shown == promised

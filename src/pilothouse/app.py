@@ -197,6 +197,7 @@ class Composition:
             "watch configs": self._follow_configs(configs_known),
             "watch releases": self._follow_releases(configs_known),
             "references": self._references.run(),
+            "kubeconfig files": self._credentials.follow_files(self._config_changed),
             "watch secrets": self._follow_names(SECRET, NOT_HELM),
             "watch config maps": self._follow_names(CONFIG_MAP, ""),
         }

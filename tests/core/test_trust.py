@@ -46,11 +46,13 @@ class World:
     made_from: Desired | None = None
     decoded: Decoded | None = None
     now: datetime = NOW
+    version: str = "1.0.0"
 
     @property
     def release(self) -> Release:
         asked = release(
             dict(self.values),
+            version=self.version,
             status=self.status,
             policies=list(self.policies),
             annotations={PAUSED: "true"} if self.paused else None,
@@ -193,6 +195,22 @@ def test_without_keys_it_is_as_before() -> None:
     world.access = Access()
     assert isinstance(world.plan(), Rest)
     assert world.condition(SYNCED)[0] == "True"
+
+
+@pytest.mark.parametrize("pin", [PACKAGE, MANIFEST])
+def test_a_pin_needs_no_version(pin: str) -> None:
+    """Which version it led to is known afterwards, and is no change; nor is naming it, or leaving it out again."""
+    world = World(pin=pin, version="").deploy()
+    assert isinstance(world.plan(), Rest)
+    for version in ("1.0.0", "", "v1.0.0", ""):
+        world.version = version
+        assert isinstance(world.plan(), Rest), version
+    world.values = {"message": "new"}
+    plan = world.plan()
+    assert isinstance(plan, Upgrade)
+    assert plan.reason == "values changed: message"
+    world.version = "1.1.0"
+    assert isinstance(world.plan(), Upgrade)
 
 
 def test_a_pin_of_another_chart_is_deployed_or_refused() -> None:

@@ -16,7 +16,7 @@ def detour(cluster: DevCluster, address: str) -> bytes:
 
 
 class Road:
-    """The way to a cluster, which can be cut, mended and silenced."""
+    """The way to a cluster, which can be cut, mended and silenced, and on which all that comes is counted."""
 
     def __init__(self, to: int) -> None:
         self._to = to
@@ -24,11 +24,19 @@ class Road:
         self.port = self._listener.getsockname()[1]
         self._open: set[socket.socket] = set()
         self._cut = self._silent = False
+        self.journeys = 0
+        # Many threads carry, and to append is safe.
+        self._heard: list[int] = []
         threading.Thread(target=self._accept, name="road", daemon=True).start()
 
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def heard(self) -> int:
+        """How many bytes the cluster has sent so far."""
+        return sum(self._heard)
 
     def cut(self) -> None:
         self._cut = True
@@ -54,15 +62,17 @@ class Road:
                 if self._cut:
                     here.close()
                     continue
+                self.journeys += 1
                 there = socket.create_connection(("127.0.0.1", self._to))
-                for one, other in ((here, there), (there, here)):
+                for one, other, heard in ((here, there, []), (there, here, self._heard)):
                     self._open.add(one)
-                    pair = (one, other)
-                    threading.Thread(target=self._carry, args=pair, daemon=True).start()
+                    way = (one, other, heard)
+                    threading.Thread(target=self._carry, args=way, daemon=True).start()
 
-    def _carry(self, one: socket.socket, other: socket.socket) -> None:
+    def _carry(self, one: socket.socket, other: socket.socket, heard: list[int]) -> None:
         with contextlib.suppress(OSError):
             while data := one.recv(65536):
+                heard.append(len(data))
                 if not self._silent:
                     other.sendall(data)
         with contextlib.suppress(OSError):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ PATIENCE = 60.0
 LOOK_SECONDS = 0.2
 RELEASES = "/apis/helm.crossplane.io/v1beta1/releases"
 ENGINE = "/pilothouse-engine"
+ESTABLISHED = '{range .items[*]}{.status.conditions[?(@.type=="Established")].status}{end}'
 CRDS = ["crd/releases.helm.crossplane.io", "crd/providerconfigs.helm.crossplane.io"]
 
 
@@ -272,6 +274,17 @@ class Stage:
 
         return eventually(look, what=f"{name} refused for {reason}: {self.get(name).get('status')}")
 
+    def look_again(self, *names: str) -> None:
+        """Ask for a pass of each, and wait until all were made."""
+        token = uuid.uuid4().hex
+        request = f"crossplane.io/reconcile-requested-at={token}"
+        self.hub.kubectl("annotate", "release", *names, "--overwrite", request)
+        for name in names:
+            eventually(
+                lambda name=name: self.get(name)["status"].get("lastHandledReconcileAt") == token,
+                what=f"another look at {name}",
+            )
+
     def delete(self, name: str) -> None:
         self.hub.kubectl("delete", "release", name, "--timeout=60s")
         self.applied.remove(name)
@@ -334,8 +347,8 @@ def await_crds(hub: DevCluster, controller: ControllerProcess) -> None:
     def there() -> bool:
         assert controller.process
         assert controller.process.poll() is None, controller.log.read_text()[-2000:]
-        found = hub.kubectl("get", "crd", "-o", "name", "--ignore-not-found")
-        return all(crd.removeprefix("crd/") in found for crd in CRDS)
+        # `kubectl wait` fails on one that has no conditions yet.
+        found = hub.kubectl("get", *CRDS, "-o", f"jsonpath={ESTABLISHED}", check=False)
+        return found == "True" * len(CRDS)
 
     eventually(there, within=120)
-    hub.kubectl("wait", "--for=condition=Established", *CRDS, "--timeout=60s")

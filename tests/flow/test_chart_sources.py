@@ -123,6 +123,7 @@ def test_a_registry_with_a_docker_config(
 def test_oci_by_tag_and_by_digest(
     stage: Stage, registry: Registry, namespace: str, helm4: Any, tmp_path: Path
 ) -> None:
+    """Unlike provider-helm: Versions."""
     pinned = push(helm4, stage, registry, "1.0.0", tmp_path)
     push(helm4, stage, registry, "1.1.0", tmp_path)
     base = f"oci://{registry.address}/charts"
@@ -135,11 +136,18 @@ def test_oci_by_tag_and_by_digest(
         "latest": ({"repository": base, "name": "hello"}, "1.1.0"),
         "by-repository": ({"repository": f"{base}/hello"}, "1.1.0"),
         "by-address": ({"name": f"{base}/hello", "version": "1.0.0"}, "1.0.0"),
+        "by-path": (
+            {"repository": f"oci://{registry.address}", "name": "charts/hello", "version": "1.0.0"},
+            "1.0.0",
+        ),
     }
     for name, (chart, _) in sources.items():
         stage.release_from(name, namespace, chart, plainHTTP=True)
     for name, (_, version) in sources.items():
         assert version_of(stage.wait(name, "Ready")) == version, name
+    stage.look_again(*sources)
+    again = [one for one in map(stage.get, sources) if one["status"]["atProvider"]["revision"] != 1]
+    assert [(one["metadata"]["name"], one["status"]["lastAttempt"]) for one in again] == []
     # The names beside the urls were filled in. Whoever asks for another source means his own words only.
     for name, chart, version in (
         ("by-tag", {"repository": f"{base}/hello", "version": "1.0.0"}, "1.0.0"),
@@ -272,6 +280,7 @@ def test_a_range_adopts_what_it_allows(
 def test_a_version_that_is_published_again(
     stage: Stage, own: charts.Repository, namespace: str, helm4: Any
 ) -> None:
+    """Unlike provider-helm: Chart cache."""
     chart = {"repository": own.url, "name": "hello", "version": "1.2.0"}
     stage.release_from("again", namespace, chart, upgrade={"interval": "10s"})
     before = stage.wait("again", "Ready")["status"]["chart"]["digest"]

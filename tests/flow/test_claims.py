@@ -63,6 +63,7 @@ def test_the_same_name_on_two_clusters_is_two_releases(stage: Stage, edge, names
 
 
 def test_a_deletion_that_cannot_reach_its_cluster_says_how_to_let_go(stage: Stage, hub) -> None:
+    """Unlike provider-helm: Deletion."""
     dead = hub.kubeconfig.read_text().replace(hub.server, "https://127.0.0.1:1").encode()
     stage.config("dead", dead)
     stage.release("stranded", "hello", "anywhere", config="dead")
@@ -85,6 +86,7 @@ def test_a_deletion_that_cannot_reach_its_cluster_says_how_to_let_go(stage: Stag
 def test_a_cluster_that_is_certainly_gone_is_let_go_after_a_while(
     make_cluster, repository, tmp_path, edge, helm4
 ) -> None:
+    """Unlike provider-helm: Deletion."""
     hub = make_cluster("forgetful")
     controller = ControllerProcess(hub, tmp_path, options=("--abandon-after", "3s"))
     controller.start()

@@ -58,7 +58,7 @@ def own_stage(make_cluster, repository: Repository, tmp_path):
 
 
 def test_random_kills_during_fifty_installs(own_stage: Stage, helm4) -> None:
-    """Some more Releases come before each kill, so that each of them meets installs."""
+    """Some more Releases come before each kill, so that each of them meets installs. Unlike provider-helm: Stuck."""
     seed = random.SystemRandom().randrange(2**32)
     chance = random.Random(seed)
     print(f"seed {seed}")
@@ -135,6 +135,7 @@ def kill(controller: ControllerProcess, victim: str) -> None:
 
 
 def test_a_stop_in_the_middle_of_an_install_leaves_nothing_stuck(own_stage: Stage, helm4) -> None:
+    """Unlike provider-helm: Waits."""
     own_stage.chart("halfway", {"hook.yaml": hook()})
     own_stage.release("cut-short", "halfway", "halves", {"pod": "pending"}, waitTimeout="10m")
     jobs = ("get", "jobs", "-n", "halves", "-o", "name")
@@ -149,6 +150,7 @@ def test_a_stop_in_the_middle_of_an_install_leaves_nothing_stuck(own_stage: Stag
 
 
 def test_a_restart_writes_nothing(own_stage: Stage) -> None:
+    """Unlike provider-helm: Looks."""
     names = [f"calm-{number}" for number in range(20)]
     manifests = "\n---\n".join(json.dumps(manifest(own_stage, name)) for name in names)
     own_stage.hub.kubectl("apply", "-f", "-", input=manifests)

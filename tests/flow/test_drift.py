@@ -169,6 +169,7 @@ def chosen(thing: dict[str, Any]) -> list[Any]:
 
 @pytest.mark.timed
 def test_a_hand_edit_is_put_back_at_once(ground: Ground, helm4) -> None:
+    """Unlike provider-helm: Drift."""
     ground.deploy("edited")
     took = []
     with (

@@ -35,6 +35,7 @@ def test_a_hand_made_upgrade_is_taken_back(stage: Stage, hub, helm4, namespace) 
 
 
 def test_a_hand_made_uninstall_is_repaired(stage: Stage, hub, helm4, namespace) -> None:
+    """Unlike provider-helm: Polling."""
     stage.release("again", "hello", namespace)
     stage.wait("again", "Ready")
     helm4(hub, "uninstall", "again", "-n", namespace)
@@ -45,6 +46,7 @@ def test_a_hand_made_uninstall_is_repaired(stage: Stage, hub, helm4, namespace) 
 def test_an_upgrade_by_hand_that_is_under_way_is_left_alone(
     stage: Stage, hub, helm4, namespace
 ) -> None:
+    """Unlike provider-helm: Stuck."""
     stage.release("held", "hello", namespace, {"message": "as written"})
     stage.wait("held", "Ready")
     begin_upgrade(stage, hub, namespace, "held")

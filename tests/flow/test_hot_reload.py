@@ -54,6 +54,7 @@ def wakes(stage: Stage, reference: str) -> list[int]:
 
 @pytest.mark.timed
 def test_a_changed_key_is_in_the_cluster_within_a_second(stage: Stage, hub, namespace) -> None:
+    """Unlike provider-helm: Polling."""
     stage.chart("told", {"cm.yaml": TEMPLATE})
     apply(hub, secret("hot", namespace, values="message: m0"))
     stage.release("hot", "told", namespace, valuesFrom=key_of("hot", namespace, "values"))

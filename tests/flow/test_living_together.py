@@ -22,11 +22,22 @@ def patch(hub, name: str, spec: dict[str, object]) -> None:
 
 
 def test_an_orphaned_release_stays(stage: Stage, hub, helm4, namespace) -> None:
-    stage.release("keeper", "hello", namespace)
-    stage.wait("keeper", "Ready")
-    patch(hub, "keeper", {"deletionPolicy": "Orphan"})
-    stage.delete("keeper")
-    assert "keeper" in helm4(hub, "list", "-n", namespace, "-q")
+    """With the older name of the policy too, and both of its words."""
+    wishes = {
+        "keeper": {"deletionPolicy": "Orphan"},
+        "retainer": {"reclaimPolicy": "Retain"},
+        "orphaner": {"reclaimPolicy": "Orphan"},
+        "goner": {"reclaimPolicy": "Delete"},
+    }
+    for name, policy in wishes.items():
+        stage.release(name, "hello", namespace)
+        stage.wait(name, "Ready")
+        patch(hub, name, policy)
+        stage.delete(name)
+    kept = ["keeper", "orphaner", "retainer"]
+    assert sorted(helm4(hub, "list", "-n", namespace, "-q").split()) == kept
+    found = stage.read(f"/apis/apps/v1/namespaces/{namespace}/deployments")["items"]
+    assert sorted(one["metadata"]["name"] for one in found) == kept
 
 
 def test_an_orphan_lets_go_of_a_cluster_that_is_gone(stage: Stage, hub) -> None:
@@ -93,6 +104,7 @@ def test_observe_only_needs_no_chart_and_says_what_is_there(
 
 
 def test_the_latest_version_is_written_down_once(stage: Stage, hub, helm4, namespace) -> None:
+    """Unlike provider-helm: Filled in."""
     stage.release("open", "hello", namespace, version="")
     release = stage.wait("open", "Ready")
     assert release["spec"]["forProvider"]["chart"]["version"] == "1.1.0"

@@ -29,17 +29,6 @@ data: {version: {{ .Chart.Version | quote }}}
 """
 
 
-def look_again(stage: Stage, name: str, token: str) -> None:
-    """Ask for a pass and wait until it was made."""
-    stage.hub.kubectl(
-        "annotate", "release", name, "--overwrite", f"crossplane.io/reconcile-requested-at={token}"
-    )
-    stage.hub.kubectl(
-        *("wait", f"--for=jsonpath={{.status.lastHandledReconcileAt}}={token}"),
-        *(f"release/{name}", "--timeout=30s"),
-    )
-
-
 def revisions(helm4, stage: Stage, namespace: str, name: str) -> int:
     return len(history(helm4, stage.hub, namespace, name))
 
@@ -65,32 +54,36 @@ def test_numbers_nulls_and_lists_cause_no_second_revision(
     for name in ("counted", "by-three", "by-four"):
         release = stage.wait(name, "Ready")
         assert release["status"]["atProvider"]["version"] == "1.0.0"
-        look_again(stage, name, "first")
+        stage.look_again(name)
         # Equal numbers, spelled another way.
         same = json.dumps({"spec": {"forProvider": {"values": {"int": 3.0, "float": 3}}}})
         hub.kubectl("patch", "release", name, "--type=merge", "-p", same)
-        look_again(stage, name, "second")
+        stage.look_again(name)
         assert revisions(helm4, stage, namespace, name) == 1
 
 
 def test_a_version_is_what_semver_says_it_is(stage: Stage, helm4, namespace) -> None:
+    """Unlike provider-helm: Versions."""
     stage.chart("lettered", {"cm.yaml": CONFIG_MAP})
     for version in ("v2.0.0", "3.0.0+build.7"):
         stage.repository.add(stage.charts / "lettered", version=version)
     stage.release("vee", "lettered", namespace, version="2.0.0")
     stage.release("built", "lettered", namespace, version="3.0.0")
+    stage.release("ranged", "lettered", namespace, version="~2")
     for name, spellings in (
         ("vee", ("v2.0.0", "2.0.0")),
         ("built", ("3.0.0+build.7", "v3.0.0", "3.0.0")),
+        ("ranged", ("v2.0.0", "~2")),
     ):
         stage.wait(name, "Ready")
         for version in spellings:
             edit(stage, name, {"version": version})
-        look_again(stage, name, "again")
+        stage.look_again(name)
         assert revisions(helm4, stage, namespace, name) == 1
 
 
 def test_a_bumped_url_upgrades_once(stage: Stage, helm4, namespace) -> None:
+    """Unlike provider-helm: Filled in."""
     stage.chart("packed", {"cm.yaml": CONFIG_MAP})
     stage.repository.add(stage.charts / "packed", version="1.1.0")
     url = f"{stage.repository.url}/packed-{{}}.tgz"
@@ -104,7 +97,7 @@ def test_a_bumped_url_upgrades_once(stage: Stage, helm4, namespace) -> None:
     }
     # A tool that applies the original again has the last word.
     edit(stage, "addressed", {"name": None})
-    look_again(stage, "addressed", "without")
+    stage.look_again("addressed")
     assert stage.get("addressed")["spec"]["forProvider"]["chart"] == {"url": first}
     assert revisions(helm4, stage, namespace, "addressed") == 1
     edit(stage, "addressed", {"url": url.format("1.1.0")})
@@ -112,13 +105,13 @@ def test_a_bumped_url_upgrades_once(stage: Stage, helm4, namespace) -> None:
         *("wait", "--for=jsonpath={.status.atProvider.version}=1.1.0", "release/addressed"),
         "--timeout=30s",
     )
-    look_again(stage, "addressed", "again")
+    stage.look_again("addressed")
     assert revisions(helm4, stage, namespace, "addressed") == 2
     assert conditions(stage.get("addressed"))["Ready"]["status"] == "True"
 
 
 def test_the_status_is_not_a_database(stage: Stage, hub, helm4, namespace) -> None:
-    """Lost, as by a restored backup, it is written anew, and nothing else is."""
+    """Lost, as by a restored backup, it is written anew, and nothing else is. Unlike provider-helm: Status."""
     patch = {"patch.yaml": "patches:\n- target: {kind: ConfigMap}\n  patch: '" + LABELLED + "'\n"}
     config_map = {
         "apiVersion": "v1",
@@ -136,7 +129,7 @@ def test_the_status_is_not_a_database(stage: Stage, hub, helm4, namespace) -> No
         '[{"op": "remove", "path": "/status"}]',
     )
     stage.wait("amnesia", "Ready")
-    look_again(stage, "amnesia", "remember")
+    stage.look_again("amnesia")
     after = stage.get("amnesia")["status"]
     assert after["atProvider"]["revision"] == 1
     assert after["patchesSha"] == before["patchesSha"]
@@ -152,7 +145,7 @@ def test_the_status_is_not_a_database(stage: Stage, hub, helm4, namespace) -> No
     stage.repository.add(stage.charts / "forgetful", version="1.1.0")
     stage.release("amnesia", "forgetful", namespace, patchesFrom=[reference], version="")
     stage.wait("amnesia", "Ready")
-    look_again(stage, "amnesia", "recreated")
+    stage.look_again("amnesia")
     assert revisions(helm4, stage, namespace, "amnesia") == 1
 
     # Another chart has numbers of its own, whoever deployed the one before.
@@ -169,11 +162,12 @@ LABELLED = '[{"op": "add", "path": "/metadata/labels", "value": {"patched": "yes
 
 
 def test_a_failed_create_backs_off_and_leaves_the_spec_alone(stage: Stage, namespace) -> None:
+    """Unlike provider-helm: Filled in."""
     broken = "kind: ConfigMap\nmetadata:\n  name: x\ndata: {{ .Values.missing.deep }}\n"
     stage.chart("hopeless", {"broken.yaml": broken})
     stage.release("sisyphus", "hopeless", namespace, version="")
     stage.refused("sisyphus", "RenderFailed")
-    look_again(stage, "sisyphus", "once-more")
+    stage.look_again("sisyphus")
     eventually(lambda: stage.get("sisyphus")["status"]["retries"] >= 2)
     found = stage.get("sisyphus")
     assert "version" not in found["spec"]["forProvider"]["chart"]

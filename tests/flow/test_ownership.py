@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import yaml
-from stage import Stage, conditions, history
+from stage import Stage, conditions, eventually, history
 from templates import hook
 
 CONFIG_MAP = """\
@@ -110,7 +110,10 @@ HOOK_ACCOUNT = ACCOUNT + '  annotations: {helm.sh/hook: pre-install, helm.sh/hoo
 
 
 def test_patches_work_with_hooks_that_share_an_account(stage: Stage, hub, namespace) -> None:
-    """A hook needs the account before the chart's own is there, so charts have it twice."""
+    """A hook needs the account before the chart's own is there, so charts have it twice.
+
+    Unlike provider-helm: Patches.
+    """
     stage.chart("twice", {"account.yaml": ACCOUNT, "hook.yaml": HOOK_ACCOUNT})
     operation = '[{"op": "add", "path": "/metadata/labels", "value": {"patched": "yes"}}]'
     patches = {"patches": [{"target": {"kind": "ServiceAccount"}, "patch": operation}]}
@@ -129,6 +132,7 @@ def test_patches_work_with_hooks_that_share_an_account(stage: Stage, hub, namesp
 
 
 def test_crds_are_left_out_when_asked(stage: Stage, hub, namespace) -> None:
+    """Unlike provider-helm: CRDs."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     crd = {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -154,6 +158,14 @@ def test_crds_are_left_out_when_asked(stage: Stage, hub, namespace) -> None:
     release = stage.wait("bare", "Ready")
     assert "NotFound" in hub.kubectl("get", "crd", "trinkets.example.com", check=False)
     assert conditions(release)["Synced"]["status"] == "True"
+    # Upgrades leave them out as well, and bring them once they may.
+    for number, skipped in ((2, True), (3, False)):
+        stage.release("bare", "trinkets", namespace, {**values, "n": number}, skipCRDs=skipped)
+        eventually(lambda n=number: stage.get("bare")["status"]["atProvider"]["revision"] == n)
+        answer = hub.kubectl("get", "crd", "trinkets.example.com", check=False)
+        assert ("NotFound" in answer) is skipped
+    stage.delete("bare")
+    hub.kubectl("delete", "crd", "trinkets.example.com")
 
 
 def test_no_more_revisions_are_kept_than_asked(stage: Stage, hub, helm4, namespace) -> None:

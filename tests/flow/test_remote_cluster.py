@@ -17,6 +17,37 @@ def test_a_secret_kubeconfig_leads_to_another_cluster(stage: Stage, hub, edge, h
     assert helm4(edge, "list", "-n", "far-away", "-q") == ""
 
 
+def test_a_file_leads_to_another_cluster_and_may_be_rotated(
+    stage: Stage, hub, edge, helm4, tmp_path
+) -> None:
+    """As the volume of a Secret is rotated: a link is turned to another directory."""
+    mounted = tmp_path / "data"
+    config = secret_config("mounted")
+    place = {"source": "Filesystem", "fs": {"path": str(mounted / "kubeconfig")}}
+    config["spec"] = {"credentials": place}
+    hub.kubectl("apply", "-f", "-", input=json.dumps(config))
+    with road_to(edge.server) as road:
+        kubeconfigs = {"old": detour(edge, road.address), "new": edge.kubeconfig.read_bytes()}
+        for name, content in kubeconfigs.items():
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "kubeconfig").write_bytes(content)
+        mounted.symlink_to("old")
+        stage.release("filed", "hello", "by-file", {"message": "one"}, config="mounted")
+        stage.wait("filed", "Ready")
+        assert helm4(edge, "list", "-n", "by-file", "-q").split() == ["filed"]
+        road.cut()
+        stage.refused("filed", "ClusterUnreachable")
+    (tmp_path / "turned").symlink_to("new")
+    (tmp_path / "turned").replace(mounted)
+    # Nobody has to edit or restart anything.
+    stage.wait("filed", "Synced")
+    stage.release("filed", "hello", "by-file", {"message": "two"}, config="mounted")
+    stage.wait("filed", "Ready")
+    assert len(history(helm4, edge, "by-file", "filed")) == 2
+    stage.delete("filed")
+    assert helm4(edge, "list", "-n", "by-file", "-q") == ""
+
+
 def test_a_cluster_may_come_after_its_release(stage: Stage, hub, edge) -> None:
     stage.release("early", "hello", "early", config="later")
     assert 'ProviderConfig "later" not found' in stage.refused("early", "NotFound")

@@ -15,6 +15,7 @@ def patch(hub: DevCluster, name: str, change: dict[str, object]) -> None:
 def test_another_name_leaves_the_helm_release_and_says_so(
     stage: Stage, hub, helm4, namespace
 ) -> None:
+    """Unlike provider-helm: Moving."""
     stage.release("mover", "hello", namespace)
     stage.wait("mover", "Ready")
     patch(hub, "mover", {"metadata": {"annotations": {"crossplane.io/external-name": "moved"}}})
@@ -24,6 +25,17 @@ def test_another_name_leaves_the_helm_release_and_says_so(
     )
     assert f"helm uninstall mover -n {namespace}" in told[0]["message"]
     helm4(hub, "uninstall", "mover", "-n", namespace)
+    # And so does another namespace.
+    elsewhere = f"{namespace}-new"
+    patch(hub, "mover", {"spec": {"forProvider": {"namespace": elsewhere}}})
+    eventually(lambda: len(stage.told("mover", "LeftExternalResource")) == 2)
+    assert f"helm uninstall moved -n {namespace}" in "".join(
+        stage.told("mover", "LeftExternalResource")
+    )
+    stage.wait("mover", "Ready")
+    assert helm4(hub, "list", "-n", elsewhere, "-q").split() == ["moved"]
+    stage.delete("mover")
+    assert "moved" in helm4(hub, "list", "-n", namespace, "-q")
 
 
 def test_a_selected_config_is_used_and_protected(stage: Stage, hub, edge, namespace) -> None:

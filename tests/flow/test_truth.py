@@ -54,6 +54,7 @@ def watching(stage: Stage, name: str, place: Path) -> Iterator[Any]:
 def test_ready_and_the_connection_secret_follow_an_upgrade_at_once(
     stage: Stage, hub, tmp_path, namespace
 ) -> None:
+    """Unlike provider-helm: Ready."""
     stage.chart("prompt", {"pods.yaml": deployment(), "service.yaml": SERVICE})
     stage.release("quick", "prompt", namespace, {"pod": "running", "port": 80})
     detail = {
@@ -103,6 +104,7 @@ def test_ready_is_false_for_a_new_spec_until_it_is_true(stage: Stage, hub, names
 
 
 def test_an_error_is_said_until_it_works(stage: Stage, hub, helm4, tmp_path, namespace) -> None:
+    """Unlike provider-helm: Errors."""
     stage.chart("stubborn", {"hook.yaml": hook()})
     stage.release("woeful", "stubborn", namespace, {"pod": "failed"})
     message = stage.refused("woeful", "HookFailed")

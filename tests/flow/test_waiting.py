@@ -8,6 +8,7 @@ from templates import deployment, hook
 
 
 def test_a_newer_spec_ends_the_wait_for_an_older_one(stage: Stage, hub, helm4, namespace) -> None:
+    """Unlike provider-helm: Waits."""
     stage.chart("patient", {"all.yaml": deployment()})
     stage.release("eager", "patient", namespace, {"pod": "pending"}, wait=True, waitTimeout="5m")
     eventually(
@@ -34,6 +35,7 @@ def test_a_wait_that_runs_out_names_what_was_not_ready(stage: Stage, namespace) 
 
 
 def test_a_release_that_waits_delays_nobody(stage: Stage, namespace) -> None:
+    """Unlike provider-helm: Waits."""
     stage.chart("slowly-hooked", {"hook.yaml": hook("pre-install")})
     crowd = [f"waits-{number}" for number in range(25)]
     for name in crowd:

@@ -1,6 +1,8 @@
 """Read what a ProviderConfig says about how to reach its cluster."""
 
+import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from pilothouse.errors import ClusterForgotten, InvalidInput, Missing
 from pilothouse.faults import FaultKind
 from pilothouse.ports import Credentials, Reference, References, Use
 
+# Nobody tells of files, and to look at one costs microseconds.
+BETWEEN_LOOKS_SECONDS = 2
 FileSight = tuple[int, int, int, int] | None
 
 
@@ -35,6 +39,8 @@ class CredentialReader:
         self._namespace = namespace
         # The files that configs were read from, as they were then.
         self._files: dict[str, dict[Path, FileSight]] = {}
+        # The last change of them that was told.
+        self._told: dict[str, dict[Path, FileSight]] = {}
         # The operator lets kubeconfigs run programs and read files, as provider-helm does.
         self._trust = trust
 
@@ -55,13 +61,27 @@ class CredentialReader:
         return await self._read_config(config_name, config)
 
     def rotated(self, config_name: str) -> bool:
-        """Whether a file that a config was read from is no longer what it was: nobody tells of files."""
+        """Whether a file that a config was read from is no longer what it was."""
         files = self._files.get(config_name, {})
         return any(_sight_of(path) != seen for path, seen in files.items())
+
+    async def follow_files(
+        self, changed: Callable[[str], None], *, every: float = BETWEEN_LOOKS_SECONDS
+    ) -> None:
+        """Tell the configs whose files are written again, each change once, until cancelled."""
+        while True:
+            await asyncio.sleep(every)
+            for name, files in list(self._files.items()):
+                now = {path: _sight_of(path) for path in files}
+                news = now not in (files, self._told.get(name))
+                self._told[name] = now
+                if news:
+                    changed(name)
 
     def forget(self, config_name: str) -> None:
         """The ProviderConfig is gone."""
         self._files.pop(config_name, None)
+        self._told.pop(config_name, None)
         self._references.used_by(config_key(config_name), frozenset())
 
     async def _read_config(self, name: str, config: ProviderConfig) -> Credentials:

@@ -1,6 +1,7 @@
 """What a chart's server is shown and trusted by, and its charts: of one Release, for one request at a time."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +25,11 @@ class Access:
 
 
 OPEN = Access()
+
+
+class Way(NamedTuple):
+    """What a chart's server is shown, and how it is spoken to."""
+
+    access: Access
+    plain_http: bool
+    insecure_skip_tls_verify: bool

@@ -12,7 +12,7 @@ from typing import Any
 
 from pilothouse.api.release import Release, ReleaseParameters
 from pilothouse.core import inline
-from pilothouse.core.access import OPEN, Access
+from pilothouse.core.access import OPEN, Access, Way
 from pilothouse.core.chart_source import check_source, plain_source, told_version
 from pilothouse.core.drift_rules import DriftRules, drift_rules
 from pilothouse.core.git import GitAsk, ask_of
@@ -39,6 +39,11 @@ class ChartAsk:
     access: Access = field(default=OPEN, repr=False, compare=False)
     # What this version was when it was deployed; see core/versions.py.
     expected: str = field(default="", repr=False, compare=False)
+
+    @property
+    def way(self) -> Way:
+        """How its server is reached: another way may be open where one was not."""
+        return Way(self.access, self.plain_http, self.insecure_skip_tls_verify)
 
     def __str__(self) -> str:
         if self.git:
@@ -152,21 +157,22 @@ def desired(
     asked = _chart(release, sources, version)
     kustomization = spelled(wanted.kustomize) if wanted.kustomize else ""
 
-    def digest(pin: str) -> str:
+    def digest(chart: ChartAsk) -> str:
         return digest_of(
-            replace(asked, digest=pin),
+            chart,
             values,
             flags=_flags(wanted),
             patches=sources.patches_sha,
             kustomization=kustomization,
         )
 
+    one, *others = (digest(chart) for chart in _with_pins(release, asked, version))
     return Desired(
         release=ReleaseName(wanted.namespace, release.external_name),
         chart=asked,
         values=values,
-        digest=digest(asked.digest),
-        alike=frozenset(digest(pin) for pin in _other_pins(release, asked)),
+        digest=one,
+        alike=frozenset(others) - {one},
         generation=release.metadata.generation,
         absent=absent,
         paused=release.paused or not release.spec.management_policies,
@@ -189,9 +195,20 @@ def desired(
     )
 
 
-def _other_pins(release: Release, asked: ChartAsk) -> set[str]:
+def _with_pins(release: Release, asked: ChartAsk, found: str) -> list[ChartAsk]:
+    """Return what is asked for, and with what pins and versions the very same chart may have been asked for."""
+    named = found or release.spec.for_provider.chart.version
+
+    def pinned(pin: str) -> ChartAsk:
+        # A version that nobody named is known only once it is deployed: beside a pin it says nothing.
+        return replace(asked, digest=pin, version=asked.version if named or not pin else "")
+
     made_with, package = release.status.at_provider.digest, release.status.chart.digest
-    return ({made_with, package, ""} if asked.digest else {made_with}) - {asked.digest}
+    pins = ({made_with, package, ""} if asked.digest else {made_with}) - {asked.digest}
+    all_of_them = [pinned(pin) for pin in (asked.digest, *pins)]
+    if asked.digest and plain_version(asked.version) == plain_version(told_version(release)):
+        all_of_them += [replace(asked, version=""), asked]
+    return all_of_them
 
 
 def _timeout(text: str, *, lenient: bool) -> timedelta:

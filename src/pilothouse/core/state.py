@@ -146,6 +146,9 @@ def _another_chart(made: ChartAsk, asked: ChartAsk) -> bool:
     if asked.url:
         # Name and version are whatever is found there, and may be filled in afterwards.
         made = replace(made, name=asked.name, version=asked.version)
+    if asked.digest and asked.digest == made.digest and not made.version:
+        # Whatever version the pin led to.
+        made = replace(made, version=asked.version)
     return made != asked
 
 

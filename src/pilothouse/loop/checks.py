@@ -39,7 +39,7 @@ class Checks:
         """Check, and remember that it was good or tell that it was not."""
         found = await self._check(release, wanted, target, observed)
         denied = isinstance(found, Fault) and found.kind in NO_CHART
-        self._surveyor.memory(key).denied_with = wanted.chart.access if denied else None
+        self._surveyor.memory(key).denied_with = wanted.chart.way if denied else None
         if isinstance(found, Checked):
             self._surveyor.memory(key).checked = found
             self._queue.add(key)

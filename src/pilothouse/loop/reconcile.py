@@ -221,7 +221,7 @@ class Reconciler:
         memory = self._surveyor.memory(key)
         memory.namespace_missing = bool(fault and fault.kind is FaultKind.NAMESPACE_MISSING)
         no_chart = fault and fault.kind in NO_CHART
-        memory.denied_with = ended.desired.chart.access if no_chart else None
+        memory.denied_with = ended.desired.chart.way if no_chart else None
         if fault is None and isinstance(ended.plan, Install | Upgrade):
             memory.made_from = ended.desired
         observed = await self._surveyor.observe(key, release, wanted, target)

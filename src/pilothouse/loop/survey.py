@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
-from pilothouse.core.access import Access
+from pilothouse.core.access import Way
 from pilothouse.core.attention import attention_to
 from pilothouse.core.chart_source import comes_from_elsewhere
 from pilothouse.core.conclude import attempts_of
@@ -65,8 +65,8 @@ class Memory:
         self.config = ""
         # The ProviderConfig that its usage names, as far as this process knows.
         self.used = ""
-        # What the chart's server was shown when there was no getting the chart.
-        self.denied_with: Access | None = None
+        # How the chart's server was reached when there was no getting the chart.
+        self.denied_with: Way | None = None
         # The latest version of a chart that is yet to be deployed.
         self.found: FoundVersion | None = None
         # What the connection secret was last made of.
@@ -162,10 +162,10 @@ class Surveyor:
         return memory.config
 
     def attempts(self, key: Key, release: Release, wanted: Desired) -> Attempts:
-        """Return what was tried; who has other credentials than before need not wait for the next try."""
+        """Return what was tried; who has another way to the chart than before need not wait for the next try."""
         denied_with = self.memory(key).denied_with
         attempts = attempts_of(release)
-        if denied_with is None or denied_with == wanted.chart.access:
+        if denied_with is None or denied_with == wanted.chart.way:
             return attempts
         return replace(attempts, asked_for_now=True)
 

@@ -21,6 +21,7 @@ from pilothouse.errors import InvalidInput, Missing
 from pilothouse.ports import Credentials
 
 VARIABLE = "KUBECONFIG_OF_A_TEST"
+PATIENCE = 30.0
 
 
 class Scene:
@@ -30,10 +31,11 @@ class Scene:
         self.configs: Cache[ProviderConfig] = Cache(PROVIDER_CONFIG)
         self.woken: list[str] = []
         references = ReferenceCache(Objects(engine, at), lambda _: None)
+        self.credentials = CredentialReader(references, at, self.configs, namespace="default")
         self.fleet = Fleet(
             engine,
             self.configs,
-            credentials=CredentialReader(references, at, self.configs, namespace="default"),
+            credentials=self.credentials,
             wake=lambda *_: None,
             wake_all=self.woken.append,
         )
@@ -94,6 +96,28 @@ async def test_a_file_is_read_again_when_it_was_written_again(
             await scene.fleet.reach_config("file")
     put(path, edge.kubeconfig.read_bytes())
     assert await scene.cluster("file") == uid(edge)
+
+
+async def test_a_file_that_is_written_again_is_told_once(
+    scene: Scene, hub: DevCluster, edge: DevCluster, tmp_path: Path
+) -> None:
+    told: asyncio.Queue[str] = asyncio.Queue()
+    work = asyncio.ensure_future(scene.credentials.follow_files(told.put_nowait, every=0.05))
+    path = tmp_path / "kubeconfig"
+    scene.config("file", source="Filesystem", fs={"path": str(path)})
+    with pytest.raises(Missing):
+        await scene.fleet.reach_config("file")
+    for cluster in (hub, edge):
+        put(path, cluster.kubeconfig.read_bytes())
+        assert await asyncio.wait_for(told.get(), PATIENCE) == "file"
+        assert await scene.cluster("file") == uid(cluster)
+    put(path, b"nobody reads this one")
+    assert await asyncio.wait_for(told.get(), PATIENCE) == "file"
+    path.unlink()
+    assert await asyncio.wait_for(told.get(), PATIENCE) == "file"
+    assert told.empty()
+    work.cancel()
+    await asyncio.wait([work])
 
 
 async def test_a_link_may_be_turned_to_another_file(
