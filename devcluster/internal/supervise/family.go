@@ -13,14 +13,15 @@ import (
 	"time"
 )
 
-// memoryLimits are far above what a small cluster needs (in all 370 MiB): near its limit a component
-// collects garbage harder instead of growing on.
+// memoryLimits are many times what a small cluster needs (in all 370 MiB): near its limit a component collects
+// garbage harder instead of growing on. One whose live data passes its limit collects all the time, so they leave
+// room for thousands of releases.
 var memoryLimits = map[string]string{
-	"etcd":                    "200MiB",
-	"kube-apiserver":          "600MiB",
-	"kube-controller-manager": "250MiB",
-	"kube-scheduler":          "150MiB",
-	"kwok":                    "200MiB",
+	"etcd":                    "1GiB",
+	"kube-apiserver":          "3GiB",
+	"kube-controller-manager": "1GiB",
+	"kube-scheduler":          "500MiB",
+	"kwok":                    "1GiB",
 }
 
 // family is the running components; if one ends by itself, it cancels everything.
