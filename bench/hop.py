@@ -1,17 +1,22 @@
 """What the way through the engine costs: a status patch, and a watch event, in CPU of brain and engine.
 
 Both are of Releases as the controller has them, spec, status and managed fields, through the controller's own writer
-and cache. Run as a program of its own, so that nothing else is in its CPU time. Prints one JSON line.
+and cache. The bare client library sends the same patches in turn. Run as a program of its own, so that nothing else is
+in its CPU time. Prints one JSON line.
+
+A CPU second is not the same work at all times on a machine that others use too, so each is measured several times, and
+the one in the middle is told.
 """
 
 import argparse
 import asyncio
 import json
 import multiprocessing
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +36,7 @@ from pilothouse.api.status import AtProvider, DeployedChart, LastAttempt, Releas
 from pilothouse.app import credentials_of
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
-from pilothouse.clusters.writer import ReleaseWriter
+from pilothouse.clusters.writer import ReleaseWriter, difference
 from pilothouse.engine.client import EngineClient
 from pilothouse.engine.process import EngineProcess, locate
 
@@ -39,6 +44,7 @@ CRD = Path(api.__file__).parent / "crds" / "releases.helm.crossplane.io.yaml"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 COUNT = 20
 WARM_UP = 5
+WINDOWS = 5
 _PATIENCE_SECONDS = 120.0
 
 
@@ -65,42 +71,94 @@ class Eyes:
                 await self.news.wait()
 
 
-async def measure(kubeconfig: Path, patches: int) -> dict[str, float]:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to measure."""
+
+    kubeconfig: Path
+    turns: int
+    """In each window."""
+    floor: Path | None
+    """The program that sends patches without Pilothouse."""
+
+
+async def measure(asked: Asked) -> dict[str, float]:
     """Measure status patches that nobody watches, then events of what another process patches."""
-    kube = Kube(kubeconfig)
-    make_releases(kube)
-    at, turns = credentials_of(kubeconfig, ""), patches // COUNT
+    make_releases(Kube(asked.kubeconfig))
     with tempfile.TemporaryDirectory(prefix="pilothouse-hop-") as place:
         async with EngineProcess(locate(), Path(place)).running() as process:
             engine = EngineClient(process)
-            living = await process.current()
-            cache, objects = Cache(RELEASE), Objects(engine, at)
-            writer = ReleaseWriter(objects, cache, "hop")
-            await _patch_through(writer, objects, range(1, WARM_UP))
-            cost = _Cost(living.pid)
-            await _patch_through(writer, objects, range(WARM_UP, WARM_UP + turns))
-            patch = cost.each(turns * COUNT)
-            eyes, known = Eyes(), asyncio.Event()
-            async with asyncio.TaskGroup() as tasks:
-                follow = cache.follow(engine, at, eyes.changed, synced=known.set)
-                following = tasks.create_task(follow, name="watch releases")
-                await known.wait()
-                await _patch_beside(kubeconfig, eyes, range(-WARM_UP, 0))
-                cost, before = _Cost(living.pid), eyes.events
-                await _patch_beside(kubeconfig, eyes, range(10_000, 10_000 + turns))
-                events = eyes.events - before
-                event = cost.each(events)
-                following.cancel()
+            engine_pid = (await process.current()).pid
+            patches, floors = await _patch_windows(asked, engine, engine_pid)
+            events = await _event_windows(asked, engine, engine_pid)
+    patch, event = sorted(patches, key=sum)[WINDOWS // 2], sorted(events, key=sum)[WINDOWS // 2]
     return {
-        "patches": turns * COUNT,
+        "patches": asked.turns * COUNT * WINDOWS,
         "patch_brain_ms": patch[0],
         "patch_engine_ms": patch[1],
         "patch_ms": sum(patch),
-        "events": events,
+        "patch_least_ms": min(map(sum, patches)),
+        "patch_most_ms": max(map(sum, patches)),
         "event_brain_ms": event[0],
         "event_engine_ms": event[1],
         "event_ms": sum(event),
+        "event_least_ms": min(map(sum, events)),
+        "event_most_ms": max(map(sum, events)),
+        **({"patch_floor_ms": sorted(floors)[WINDOWS // 2]} if floors else {}),
     }
+
+
+async def _patch_windows(
+    asked: Asked, engine: EngineClient, engine_pid: int
+) -> tuple[list[tuple[float, float]], list[float]]:
+    """Return what each of ours costs in brain and engine, and each of the bare client's, by window."""
+    objects = Objects(engine, credentials_of(asked.kubeconfig, ""))
+    writer = ReleaseWriter(objects, Cache(RELEASE), "hop")
+    await _patch_through(writer, objects, [status_at(turn) for turn in range(1, WARM_UP)])
+    ours, bare = [], []
+    for window in range(WINDOWS):
+        first = WARM_UP + window * asked.turns
+        turns = range(first, first + asked.turns)
+        statuses = [status_at(turn) for turn in turns]
+        cost = _Cost(engine_pid)
+        await _patch_through(writer, objects, statuses)
+        ours.append(cost.each(asked.turns * COUNT))
+        if asked.floor:
+            bare.append(await asyncio.to_thread(_patch_bare, asked.floor, asked.kubeconfig, turns))
+    return ours, bare
+
+
+def _patch_bare(program: Path, kubeconfig: Path, turns: range) -> float:
+    """Send the same patches with the client library alone; return milliseconds of CPU for each."""
+    patches = [{"status": difference(status_at(turn - 1), status_at(turn))} for turn in turns]
+    with tempfile.NamedTemporaryFile(prefix="pilothouse-hop-") as file:
+        file.write(b"\n".join(map(msgspec.json.encode, patches)))
+        file.flush()
+        paths = [f"{RELEASES}/{_name(number)}/status" for number in range(COUNT)]
+        command = [program, "--kubeconfig", kubeconfig, "--patches", file.name, *paths]
+        ran = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    found = json.loads(ran.stdout)
+    return 1000 * float(found["cpu_s"]) / int(found["patches"])
+
+
+async def _event_windows(
+    asked: Asked, engine: EngineClient, engine_pid: int
+) -> list[tuple[float, float]]:
+    cache, eyes, known = Cache(RELEASE), Eyes(), asyncio.Event()
+    at = credentials_of(asked.kubeconfig, "")
+    costs = []
+    async with asyncio.TaskGroup() as tasks:
+        follow = cache.follow(engine, at, eyes.changed, synced=known.set)
+        following = tasks.create_task(follow, name="watch releases")
+        await known.wait()
+        await _patch_beside(asked.kubeconfig, eyes, range(-WARM_UP, 0))
+        for window in range(WINDOWS):
+            first = 10_000 + window * asked.turns
+            cost, before = _Cost(engine_pid), eyes.events
+            await _patch_beside(asked.kubeconfig, eyes, range(first, first + asked.turns))
+            costs.append(cost.each(eyes.events - before))
+        following.cancel()
+    return costs
 
 
 class _Cost:
@@ -188,11 +246,13 @@ def status_at(turn: int) -> ReleaseStatus:
     )
 
 
-async def _patch_through(writer: ReleaseWriter, objects: Objects, turns: range) -> None:
+async def _patch_through(
+    writer: ReleaseWriter, objects: Objects, statuses: Sequence[ReleaseStatus]
+) -> None:
     async def one(number: int) -> None:
         release = await objects.get(RELEASE, _name(number))
-        for turn in turns:
-            release = await writer.status(release, status_at(turn))
+        for status in statuses:
+            release = await writer.status(release, status)
 
     async with asyncio.TaskGroup() as tasks:
         for number in range(COUNT):
@@ -241,11 +301,13 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, required=True)
-    parser.add_argument("--patches", type=int, default=2000)
-    asked = parser.parse_args()
+    parser.add_argument("--turns", type=int, default=50, help="patches of each, in each window")
+    parser.add_argument("--floor", type=Path, help="the program that patches without Pilothouse")
+    given = parser.parse_args()
+    asked = Asked(given.kubeconfig, given.turns, given.floor)
     telemetry.configure()
     with asyncio.Runner(loop_factory=_uvloop()) as runner:
-        print(json.dumps(runner.run(measure(asked.kubeconfig, asked.patches))))
+        print(json.dumps(runner.run(measure(asked))))
     return 0
 
 

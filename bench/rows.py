@@ -135,7 +135,16 @@ def _restart(populate: Found, restart: Found) -> Iterator[Row]:
 
 
 def _hop(hop: Found) -> Iterator[Row]:
-    yield Row("a watch event, brain + engine", hop["event_ms"], "ms CPU", limit=HOP_MS, digits=3)
-    yield Row("a status patch, brain + engine", hop["patch_ms"], "ms CPU", limit=HOP_MS, digits=3)
-    yield Row("a status patch, brain", hop["patch_brain_ms"], "ms CPU", digits=3)
-    yield Row("a status patch, engine", hop["patch_engine_ms"], "ms CPU", digits=3)
+    for what, key in (("a watch event", "event"), ("a status patch", "patch")):
+        yield Row(
+            f"{what}, brain + engine",
+            hop[f"{key}_ms"],
+            "ms CPU",
+            limit=HOP_MS,
+            floor=hop.get(f"{key}_floor_ms"),
+            digits=3,
+        )
+        for part in ("brain", "engine"):
+            yield Row(f"{what}, {part}", hop[f"{key}_{part}_ms"], "ms CPU", digits=3)
+        for which in ("least", "most"):
+            yield Row(f"{what}, {which}", hop[f"{key}_{which}_ms"], "ms CPU", digits=3)

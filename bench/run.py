@@ -65,7 +65,7 @@ def measure(asked: Asked, place: Place) -> phases.Found:
         with bare_sdk(asked, place) as install:
             found["floor"] = phases.mean([install(f"f{number}-") for number in range(asked.rounds)])
     if asked.hop:
-        found["hop"] = measure_hop(place)
+        found["hop"] = measure_hop(asked, place)
     if not asked.skip_main or asked.restart or not asked.skip_sources:
         found |= measure_pilothouse(asked, place)
     return found
@@ -74,12 +74,17 @@ def measure(asked: Asked, place: Place) -> phases.Found:
 @contextlib.contextmanager
 def bare_sdk(asked: Asked, place: Place) -> Iterator[Callable[[str], phases.Found]]:
     """Give the bare SDK a cluster of its own, and what installs on it with a prefix."""
-    program = GoProgram(name="bench-floor", module_dir=HERE / "floor", ldflags="-s -w")
-    built = build(program, place.settings.cache_root, say)
+    built = floor_program(place)
     with fresh_cluster(place, "floor") as cluster:
         kube = Kube(cluster.kubeconfig)
         create_namespace(kube)
         yield lambda prefix: phases.floor(kube, built, cluster.kubeconfig, asked.count, prefix)
+
+
+def floor_program(place: Place) -> Path:
+    """Return the program that does without Pilothouse."""
+    program = GoProgram(name="bench-floor", module_dir=HERE / "floor", ldflags="-s -w")
+    return build(program, place.settings.cache_root, say)
 
 
 def measure_rounds(asked: Asked, place: Place, bench: Bench) -> phases.Found:
@@ -113,10 +118,11 @@ def measure_main(asked: Asked, place: Place, bench: Bench, on_bare: phases.Asked
     return found
 
 
-def measure_hop(place: Place) -> phases.Found:
+def measure_hop(asked: Asked, place: Place) -> phases.Found:
     """Measure the engine hop."""
+    floor = [] if asked.skip_floor else ["--floor", floor_program(place)]
     with fresh_cluster(place, "hop") as cluster:
-        command = [sys.executable, HERE / "hop.py", "--kubeconfig", cluster.kubeconfig]
+        command = [sys.executable, HERE / "hop.py", "--kubeconfig", cluster.kubeconfig, *floor]
         return phases.hop([str(part) for part in command])
 
 

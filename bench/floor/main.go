@@ -46,12 +46,19 @@ func main() {
 	flag.IntVar(&asked.count, "n", 100, "how many releases")
 	flag.IntVar(&asked.atOnce, "at-once", 20, "how many installs at the same time")
 	flag.DurationVar(&asked.timeout, "timeout", 10*time.Minute, "when to give up")
+	patches := flag.String("patches", "", "file with merge patches, one a line: only send them to the paths that follow, and tell the CPU of that")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, asked.timeout)
 	defer cancel()
-	measured, err := measure(ctx, asked)
+	var measured any
+	var err error
+	if *patches != "" {
+		measured, err = patchAll(ctx, asked.kubeconfig, *patches, flag.Args())
+	} else {
+		measured, err = measure(ctx, asked)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "floor:", err)
 		os.Exit(1)

@@ -1,6 +1,7 @@
 package raw
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -83,7 +84,7 @@ func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOp
 	if options.SendInitialEvents == nil {
 		lw.worked()
 	}
-	events := &eventReader{stream: stream, decoder: json.NewDecoder(stream), decode: lw.decode, bookmarked: lw.worked}
+	events := &eventReader{stream: stream, frames: newFrames(stream), decode: lw.decode, bookmarked: lw.worked}
 	return watch.NewStreamWatcher(events, reporter{}), nil
 }
 
@@ -117,38 +118,59 @@ func (lw *ListWatch) worked() {
 
 // eventReader decodes a watch's stream.
 type eventReader struct {
-	stream  io.ReadCloser
-	decoder *json.Decoder
-	decode  func([]byte) (runtime.Object, error)
+	stream io.ReadCloser
+	frames *frames
+	decode func([]byte) (runtime.Object, error)
 	// bookmarked is called where a bookmark says that everything before it has come.
 	bookmarked func()
 }
 
 // Decode implements watch.Decoder.
 func (r *eventReader) Decode() (watch.EventType, runtime.Object, error) {
-	var event struct {
-		Type   watch.EventType
-		Object json.RawMessage
-	}
-	if err := r.decoder.Decode(&event); err != nil {
+	frame, err := r.frames.next()
+	if err != nil {
 		return "", nil, err
 	}
-	switch event.Type {
+	kind, object, err := readEvent(frame)
+	if err != nil {
+		return "", nil, err
+	}
+	switch kind {
 	case watch.Error:
 		status := &metav1.Status{}
-		if err := json.Unmarshal(event.Object, status); err != nil {
+		if err := json.Unmarshal(object, status); err != nil {
 			return "", nil, err
 		}
-		return event.Type, status, nil
+		return kind, status, nil
 	case watch.Bookmark:
-		head, _, err := read(event.Object)
+		head, _, err := read(object)
+		head.managed = nil
 		r.bookmarked()
-		return event.Type, &head, err
+		return kind, &head, err
 	case watch.Added, watch.Modified, watch.Deleted:
-		object, err := r.decode(event.Object)
-		return event.Type, object, err
+		// What is decoded may be kept, and the frame's memory is used again.
+		decoded, err := r.decode(bytes.Clone(object))
+		return kind, decoded, err
 	}
-	return "", nil, fmt.Errorf("unknown watch event type %q", event.Type)
+	return "", nil, fmt.Errorf("unknown watch event type %q", kind)
+}
+
+// readEvent finds an event's parts; the object shares its memory.
+func readEvent(frame []byte) (watch.EventType, []byte, error) {
+	var (
+		kind   watch.EventType
+		object []byte
+	)
+	_, err := fields(frame, 0, func(key []byte, _, value span) error {
+		switch string(key) {
+		case "type":
+			kind = watch.EventType(text(frame[value.start:value.end]))
+		case "object":
+			object = frame[value.start:value.end]
+		}
+		return nil
+	})
+	return kind, object, err
 }
 
 // Close implements watch.Decoder.

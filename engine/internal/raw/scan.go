@@ -7,8 +7,8 @@ import (
 )
 
 // This file finds its way in JSON without decoding it. Objects cross the engine as bytes; decoding one to a
-// tree and encoding it again would cost ten times what is done here. The input has been through
-// encoding/json's scanner, so it is well formed; a slip still ends in errMalformed, never in a panic.
+// tree and encoding it again would cost ten times what is done here. The input is what an API server sends, which is
+// well formed; where it is not, it ends in errMalformed here or with whoever decodes it, never in a panic.
 
 var errMalformed = errors.New("malformed JSON")
 

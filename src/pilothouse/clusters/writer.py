@@ -217,19 +217,19 @@ def owner_reference(release: Release) -> dict[str, Any]:
 
 def difference(before: ReleaseStatus, after: ReleaseStatus) -> dict[str, Any]:
     """Return the merge patch that turns one status into the other; {} when they are equal."""
-    old: dict[str, Any] = msgspec.to_builtins(before)
-    new: dict[str, Any] = msgspec.to_builtins(after)
-    return _merge_patch(old, new)
+    if before == after:
+        return {}
+    return _merge_patch(msgspec.to_builtins(before), msgspec.to_builtins(after))
 
 
 def _merge_patch(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     patch: dict[str, Any] = dict.fromkeys(old.keys() - new.keys())
     for name, value in new.items():
         held = old.get(name)
+        if held == value:
+            continue
         if isinstance(held, dict) and isinstance(value, dict):
-            inner = _merge_patch(held, value)
-            if inner:
-                patch[name] = inner
-        elif held != value:
+            patch[name] = _merge_patch(held, value)
+        else:
             patch[name] = value
     return patch
