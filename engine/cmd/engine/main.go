@@ -39,7 +39,7 @@ import (
 const (
 	maxMessage = 64 << 20
 	window     = 1 << 20
-	// objectsSuffix names the socket for calls on single objects, beside the one for gRPC.
+	// objectsSuffix names the socket for calls on single objects and for watches, beside the one for gRPC.
 	objectsSuffix = ".objects"
 )
 

@@ -12,7 +12,7 @@
 // A call that fails ends with a gRPC status and, in the trailer `pilothouse-fault-bin`, a Fault that
 // says what kind of failure it was in the words the brain reasons with.
 //
-// Calls on single objects do not go through gRPC: see ObjectCalls.
+// Calls on single objects, and watches, do not go through gRPC: see ObjectCalls.
 
 package enginev1
 
@@ -1140,10 +1140,11 @@ func (x *WatchBatch) GetRecovered() bool {
 	return false
 }
 
-// Calls on single objects have a private Unix socket of their own, because a gRPC message costs several times
-// what they do. The brain sends ObjectCalls, the engine ObjectAnswers, each as four bytes of length (the highest
+// Calls on single objects, and watches, have a private Unix socket of their own, because a gRPC message costs several
+// times what they do. The brain sends ObjectCalls, the engine ObjectAnswers, each as four bytes of length (the highest
 // first) and the message; what is waiting at the same moment travels in one message. Calls run side by side and
-// are answered in the order they are ready.
+// are answered in the order they are ready: once, but for a watch, whose batches come until an answer without one ends
+// it.
 type ObjectCalls struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Calls         []*ObjectCall          `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
@@ -1206,6 +1207,7 @@ type ObjectCall struct {
 	//	*ObjectCall_Patch
 	//	*ObjectCall_Delete
 	//	*ObjectCall_Review
+	//	*ObjectCall_Watch
 	Verb          isObjectCall_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1300,6 +1302,15 @@ func (x *ObjectCall) GetReview() *ReviewRequest {
 	return nil
 }
 
+func (x *ObjectCall) GetWatch() *WatchRequest {
+	if x != nil {
+		if x, ok := x.Verb.(*ObjectCall_Watch); ok {
+			return x.Watch
+		}
+	}
+	return nil
+}
+
 type isObjectCall_Verb interface {
 	isObjectCall_Verb()
 }
@@ -1324,6 +1335,10 @@ type ObjectCall_Review struct {
 	Review *ReviewRequest `protobuf:"bytes,6,opt,name=review,proto3,oneof"`
 }
 
+type ObjectCall_Watch struct {
+	Watch *WatchRequest `protobuf:"bytes,7,opt,name=watch,proto3,oneof"`
+}
+
 func (*ObjectCall_Get) isObjectCall_Verb() {}
 
 func (*ObjectCall_Create) isObjectCall_Verb() {}
@@ -1333,6 +1348,8 @@ func (*ObjectCall_Patch) isObjectCall_Verb() {}
 func (*ObjectCall_Delete) isObjectCall_Verb() {}
 
 func (*ObjectCall_Review) isObjectCall_Verb() {}
+
+func (*ObjectCall_Watch) isObjectCall_Verb() {}
 
 type ObjectAnswers struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1383,6 +1400,7 @@ type ObjectAnswer struct {
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Object        []byte                 `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"` // JSON; empty after a delete
 	Fault         *Fault                 `protobuf:"bytes,3,opt,name=fault,proto3" json:"fault,omitempty"`   // absent: it worked
+	Batch         *WatchBatch            `protobuf:"bytes,4,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1434,6 +1452,13 @@ func (x *ObjectAnswer) GetObject() []byte {
 func (x *ObjectAnswer) GetFault() *Fault {
 	if x != nil {
 		return x.Fault
+	}
+	return nil
+}
+
+func (x *ObjectAnswer) GetBatch() *WatchBatch {
+	if x != nil {
+		return x.Batch
 	}
 	return nil
 }
@@ -5865,7 +5890,7 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x04GONE\x10\x01\"c\n" +
 	"\vObjectCalls\x126\n" +
 	"\x05calls\x18\x01 \x03(\v2 .pilothouse.engine.v1.ObjectCallR\x05calls\x12\x1c\n" +
-	"\tcancelled\x18\x02 \x03(\x04R\tcancelled\"\xd3\x02\n" +
+	"\tcancelled\x18\x02 \x03(\x04R\tcancelled\"\x8f\x03\n" +
 	"\n" +
 	"ObjectCall\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x124\n" +
@@ -5873,14 +5898,16 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x06create\x18\x03 \x01(\v2#.pilothouse.engine.v1.CreateRequestH\x00R\x06create\x12:\n" +
 	"\x05patch\x18\x04 \x01(\v2\".pilothouse.engine.v1.PatchRequestH\x00R\x05patch\x12=\n" +
 	"\x06delete\x18\x05 \x01(\v2#.pilothouse.engine.v1.DeleteRequestH\x00R\x06delete\x12=\n" +
-	"\x06review\x18\x06 \x01(\v2#.pilothouse.engine.v1.ReviewRequestH\x00R\x06reviewB\x06\n" +
+	"\x06review\x18\x06 \x01(\v2#.pilothouse.engine.v1.ReviewRequestH\x00R\x06review\x12:\n" +
+	"\x05watch\x18\a \x01(\v2\".pilothouse.engine.v1.WatchRequestH\x00R\x05watchB\x06\n" +
 	"\x04verb\"M\n" +
 	"\rObjectAnswers\x12<\n" +
-	"\aanswers\x18\x01 \x03(\v2\".pilothouse.engine.v1.ObjectAnswerR\aanswers\"i\n" +
+	"\aanswers\x18\x01 \x03(\v2\".pilothouse.engine.v1.ObjectAnswerR\aanswers\"\xa1\x01\n" +
 	"\fObjectAnswer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
 	"\x06object\x18\x02 \x01(\fR\x06object\x121\n" +
-	"\x05fault\x18\x03 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\"\xb9\x01\n" +
+	"\x05fault\x18\x03 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\x126\n" +
+	"\x05batch\x18\x04 \x01(\v2 .pilothouse.engine.v1.WatchBatchR\x05batch\"\xb9\x01\n" +
 	"\n" +
 	"GetRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12:\n" +
@@ -6289,12 +6316,10 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\tWatchMode\x12\v\n" +
 	"\aCLUSTER\x10\x00\x12\r\n" +
 	"\tNAMESPACE\x10\x01\x12\b\n" +
-	"\x04POLL\x10\x022\x95\n" +
-	"\n" +
+	"\x04POLL\x10\x022\xc4\t\n" +
 	"\x06Engine\x12M\n" +
 	"\x05Hello\x12\".pilothouse.engine.v1.HelloRequest\x1a .pilothouse.engine.v1.HelloReply\x12S\n" +
-	"\aConnect\x12$.pilothouse.engine.v1.ConnectRequest\x1a\".pilothouse.engine.v1.ConnectReply\x12O\n" +
-	"\x05Watch\x12\".pilothouse.engine.v1.WatchRequest\x1a .pilothouse.engine.v1.WatchBatch0\x01\x12K\n" +
+	"\aConnect\x12$.pilothouse.engine.v1.ConnectRequest\x1a\".pilothouse.engine.v1.ConnectReply\x12K\n" +
 	"\x04List\x12!.pilothouse.engine.v1.ListRequest\x1a\x1e.pilothouse.engine.v1.ListPage0\x01\x12b\n" +
 	"\fResolveChart\x12).pilothouse.engine.v1.ResolveChartRequest\x1a'.pilothouse.engine.v1.ResolveChartReply\x12b\n" +
 	"\fFindVersions\x12).pilothouse.engine.v1.FindVersionsRequest\x1a'.pilothouse.engine.v1.FindVersionsReply\x12S\n" +
@@ -6417,86 +6442,86 @@ var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	25, // 9: pilothouse.engine.v1.ObjectCall.patch:type_name -> pilothouse.engine.v1.PatchRequest
 	26, // 10: pilothouse.engine.v1.ObjectCall.delete:type_name -> pilothouse.engine.v1.DeleteRequest
 	27, // 11: pilothouse.engine.v1.ObjectCall.review:type_name -> pilothouse.engine.v1.ReviewRequest
-	20, // 12: pilothouse.engine.v1.ObjectAnswers.answers:type_name -> pilothouse.engine.v1.ObjectAnswer
-	7,  // 13: pilothouse.engine.v1.ObjectAnswer.fault:type_name -> pilothouse.engine.v1.Fault
-	14, // 14: pilothouse.engine.v1.GetRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	14, // 15: pilothouse.engine.v1.ListRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	14, // 16: pilothouse.engine.v1.CreateRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	14, // 17: pilothouse.engine.v1.PatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	3,  // 18: pilothouse.engine.v1.PatchRequest.type:type_name -> pilothouse.engine.v1.PatchRequest.Type
-	14, // 19: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	14, // 20: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	29, // 21: pilothouse.engine.v1.ChartSource.git:type_name -> pilothouse.engine.v1.GitSource
-	30, // 22: pilothouse.engine.v1.ChartSource.verify:type_name -> pilothouse.engine.v1.Verification
-	28, // 23: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	28, // 24: pilothouse.engine.v1.FindVersionsRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	70, // 25: pilothouse.engine.v1.FindVersionsRequest.queries:type_name -> pilothouse.engine.v1.FindVersionsRequest.Query
-	71, // 26: pilothouse.engine.v1.FindVersionsReply.answers:type_name -> pilothouse.engine.v1.FindVersionsReply.Answer
-	72, // 27: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	73, // 28: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
-	72, // 29: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	37, // 30: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
-	4,  // 31: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
-	74, // 32: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
-	75, // 33: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	41, // 34: pilothouse.engine.v1.RunRequest.around:type_name -> pilothouse.engine.v1.Around
-	42, // 35: pilothouse.engine.v1.Around.leave:type_name -> pilothouse.engine.v1.Exemption
-	44, // 36: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
-	45, // 37: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
-	5,  // 38: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
-	53, // 39: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
-	7,  // 40: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
-	37, // 41: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
-	47, // 42: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
-	46, // 43: pilothouse.engine.v1.Outcome.tests:type_name -> pilothouse.engine.v1.TestResult
-	49, // 44: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
-	50, // 45: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
-	37, // 46: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
-	76, // 47: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	77, // 48: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
-	56, // 49: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
-	7,  // 50: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	55, // 51: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
-	7,  // 52: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
-	57, // 53: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
-	57, // 54: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
-	0,  // 55: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
-	37, // 56: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
-	6,  // 57: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
-	53, // 58: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
-	60, // 59: pilothouse.engine.v1.HttpRequest.headers:type_name -> pilothouse.engine.v1.HttpHeader
-	60, // 60: pilothouse.engine.v1.HttpReply.headers:type_name -> pilothouse.engine.v1.HttpHeader
-	37, // 61: pilothouse.engine.v1.CompareRequest.objects:type_name -> pilothouse.engine.v1.Ref
-	65, // 62: pilothouse.engine.v1.CompareReply.objects:type_name -> pilothouse.engine.v1.Comparison
-	37, // 63: pilothouse.engine.v1.Comparison.ref:type_name -> pilothouse.engine.v1.Ref
-	66, // 64: pilothouse.engine.v1.Comparison.differences:type_name -> pilothouse.engine.v1.Difference
-	7,  // 65: pilothouse.engine.v1.Comparison.fault:type_name -> pilothouse.engine.v1.Fault
-	78, // 66: pilothouse.engine.v1.RepairRequest.objects:type_name -> pilothouse.engine.v1.RepairRequest.Part
-	79, // 67: pilothouse.engine.v1.RepairReply.objects:type_name -> pilothouse.engine.v1.RepairReply.Repaired
-	2,  // 68: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
-	7,  // 69: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
-	53, // 70: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
-	37, // 71: pilothouse.engine.v1.RepairRequest.Part.ref:type_name -> pilothouse.engine.v1.Ref
-	37, // 72: pilothouse.engine.v1.RepairReply.Repaired.ref:type_name -> pilothouse.engine.v1.Ref
-	7,  // 73: pilothouse.engine.v1.RepairReply.Repaired.fault:type_name -> pilothouse.engine.v1.Fault
-	8,  // 74: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
-	10, // 75: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
-	15, // 76: pilothouse.engine.v1.Engine.Watch:input_type -> pilothouse.engine.v1.WatchRequest
-	22, // 77: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
-	31, // 78: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
-	33, // 79: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
-	35, // 80: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
-	38, // 81: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
-	40, // 82: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
-	48, // 83: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
-	51, // 84: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
-	58, // 85: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
-	63, // 86: pilothouse.engine.v1.Engine.Compare:input_type -> pilothouse.engine.v1.CompareRequest
-	67, // 87: pilothouse.engine.v1.Engine.Repair:input_type -> pilothouse.engine.v1.RepairRequest
-	61, // 88: pilothouse.engine.v1.Engine.Http:input_type -> pilothouse.engine.v1.HttpRequest
-	9,  // 89: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
-	13, // 90: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
-	16, // 91: pilothouse.engine.v1.Engine.Watch:output_type -> pilothouse.engine.v1.WatchBatch
+	15, // 12: pilothouse.engine.v1.ObjectCall.watch:type_name -> pilothouse.engine.v1.WatchRequest
+	20, // 13: pilothouse.engine.v1.ObjectAnswers.answers:type_name -> pilothouse.engine.v1.ObjectAnswer
+	7,  // 14: pilothouse.engine.v1.ObjectAnswer.fault:type_name -> pilothouse.engine.v1.Fault
+	16, // 15: pilothouse.engine.v1.ObjectAnswer.batch:type_name -> pilothouse.engine.v1.WatchBatch
+	14, // 16: pilothouse.engine.v1.GetRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 17: pilothouse.engine.v1.ListRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 18: pilothouse.engine.v1.CreateRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 19: pilothouse.engine.v1.PatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	3,  // 20: pilothouse.engine.v1.PatchRequest.type:type_name -> pilothouse.engine.v1.PatchRequest.Type
+	14, // 21: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 22: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	29, // 23: pilothouse.engine.v1.ChartSource.git:type_name -> pilothouse.engine.v1.GitSource
+	30, // 24: pilothouse.engine.v1.ChartSource.verify:type_name -> pilothouse.engine.v1.Verification
+	28, // 25: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
+	28, // 26: pilothouse.engine.v1.FindVersionsRequest.source:type_name -> pilothouse.engine.v1.ChartSource
+	70, // 27: pilothouse.engine.v1.FindVersionsRequest.queries:type_name -> pilothouse.engine.v1.FindVersionsRequest.Query
+	71, // 28: pilothouse.engine.v1.FindVersionsReply.answers:type_name -> pilothouse.engine.v1.FindVersionsReply.Answer
+	72, // 29: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	73, // 30: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
+	72, // 31: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	37, // 32: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
+	4,  // 33: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
+	74, // 34: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
+	75, // 35: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	41, // 36: pilothouse.engine.v1.RunRequest.around:type_name -> pilothouse.engine.v1.Around
+	42, // 37: pilothouse.engine.v1.Around.leave:type_name -> pilothouse.engine.v1.Exemption
+	44, // 38: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
+	45, // 39: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
+	5,  // 40: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
+	53, // 41: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
+	7,  // 42: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
+	37, // 43: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
+	47, // 44: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
+	46, // 45: pilothouse.engine.v1.Outcome.tests:type_name -> pilothouse.engine.v1.TestResult
+	49, // 46: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
+	50, // 47: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
+	37, // 48: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
+	76, // 49: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	77, // 50: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
+	56, // 51: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
+	7,  // 52: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
+	55, // 53: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
+	7,  // 54: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
+	57, // 55: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
+	57, // 56: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
+	0,  // 57: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
+	37, // 58: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
+	6,  // 59: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
+	53, // 60: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
+	60, // 61: pilothouse.engine.v1.HttpRequest.headers:type_name -> pilothouse.engine.v1.HttpHeader
+	60, // 62: pilothouse.engine.v1.HttpReply.headers:type_name -> pilothouse.engine.v1.HttpHeader
+	37, // 63: pilothouse.engine.v1.CompareRequest.objects:type_name -> pilothouse.engine.v1.Ref
+	65, // 64: pilothouse.engine.v1.CompareReply.objects:type_name -> pilothouse.engine.v1.Comparison
+	37, // 65: pilothouse.engine.v1.Comparison.ref:type_name -> pilothouse.engine.v1.Ref
+	66, // 66: pilothouse.engine.v1.Comparison.differences:type_name -> pilothouse.engine.v1.Difference
+	7,  // 67: pilothouse.engine.v1.Comparison.fault:type_name -> pilothouse.engine.v1.Fault
+	78, // 68: pilothouse.engine.v1.RepairRequest.objects:type_name -> pilothouse.engine.v1.RepairRequest.Part
+	79, // 69: pilothouse.engine.v1.RepairReply.objects:type_name -> pilothouse.engine.v1.RepairReply.Repaired
+	2,  // 70: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
+	7,  // 71: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
+	53, // 72: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
+	37, // 73: pilothouse.engine.v1.RepairRequest.Part.ref:type_name -> pilothouse.engine.v1.Ref
+	37, // 74: pilothouse.engine.v1.RepairReply.Repaired.ref:type_name -> pilothouse.engine.v1.Ref
+	7,  // 75: pilothouse.engine.v1.RepairReply.Repaired.fault:type_name -> pilothouse.engine.v1.Fault
+	8,  // 76: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
+	10, // 77: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
+	22, // 78: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
+	31, // 79: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
+	33, // 80: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
+	35, // 81: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
+	38, // 82: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
+	40, // 83: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
+	48, // 84: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
+	51, // 85: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
+	58, // 86: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
+	63, // 87: pilothouse.engine.v1.Engine.Compare:input_type -> pilothouse.engine.v1.CompareRequest
+	67, // 88: pilothouse.engine.v1.Engine.Repair:input_type -> pilothouse.engine.v1.RepairRequest
+	61, // 89: pilothouse.engine.v1.Engine.Http:input_type -> pilothouse.engine.v1.HttpRequest
+	9,  // 90: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
+	13, // 91: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
 	23, // 92: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
 	32, // 93: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
 	34, // 94: pilothouse.engine.v1.Engine.FindVersions:output_type -> pilothouse.engine.v1.FindVersionsReply
@@ -6509,11 +6534,11 @@ var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	64, // 101: pilothouse.engine.v1.Engine.Compare:output_type -> pilothouse.engine.v1.CompareReply
 	68, // 102: pilothouse.engine.v1.Engine.Repair:output_type -> pilothouse.engine.v1.RepairReply
 	62, // 103: pilothouse.engine.v1.Engine.Http:output_type -> pilothouse.engine.v1.HttpReply
-	89, // [89:104] is the sub-list for method output_type
-	74, // [74:89] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	90, // [90:104] is the sub-list for method output_type
+	76, // [76:90] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_pilothouse_engine_v1_engine_proto_init() }
@@ -6531,6 +6556,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 		(*ObjectCall_Patch)(nil),
 		(*ObjectCall_Delete)(nil),
 		(*ObjectCall_Review)(nil),
+		(*ObjectCall_Watch)(nil),
 	}
 	file_pilothouse_engine_v1_engine_proto_msgTypes[36].OneofWrappers = []any{
 		(*RunEvent_Progress)(nil),

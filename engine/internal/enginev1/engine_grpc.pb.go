@@ -12,7 +12,7 @@
 // A call that fails ends with a gRPC status and, in the trailer `pilothouse-fault-bin`, a Fault that
 // says what kind of failure it was in the words the brain reasons with.
 //
-// Calls on single objects do not go through gRPC: see ObjectCalls.
+// Calls on single objects, and watches, do not go through gRPC: see ObjectCalls.
 
 package enginev1
 
@@ -31,7 +31,6 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Engine_Hello_FullMethodName            = "/pilothouse.engine.v1.Engine/Hello"
 	Engine_Connect_FullMethodName          = "/pilothouse.engine.v1.Engine/Connect"
-	Engine_Watch_FullMethodName            = "/pilothouse.engine.v1.Engine/Watch"
 	Engine_List_FullMethodName             = "/pilothouse.engine.v1.Engine/List"
 	Engine_ResolveChart_FullMethodName     = "/pilothouse.engine.v1.Engine/ResolveChart"
 	Engine_FindVersions_FullMethodName     = "/pilothouse.engine.v1.Engine/FindVersions"
@@ -53,7 +52,6 @@ type EngineClient interface {
 	Hello(ctx context.Context, in *HelloRequest, opts ...grpc.CallOption) (*HelloReply, error)
 	Connect(ctx context.Context, in *ConnectRequest, opts ...grpc.CallOption) (*ConnectReply, error)
 	// Objects, many at once: the management cluster and the targets alike.
-	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchBatch], error)
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListPage], error)
 	// Charts and releases.
 	ResolveChart(ctx context.Context, in *ResolveChartRequest, opts ...grpc.CallOption) (*ResolveChartReply, error)
@@ -98,28 +96,9 @@ func (c *engineClient) Connect(ctx context.Context, in *ConnectRequest, opts ...
 	return out, nil
 }
 
-func (c *engineClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchBatch], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Engine_ServiceDesc.Streams[0], Engine_Watch_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[WatchRequest, WatchBatch]{ClientStream: stream}
-	if err := x.ClientStream.SendMsg(in); err != nil {
-		return nil, err
-	}
-	if err := x.ClientStream.CloseSend(); err != nil {
-		return nil, err
-	}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Engine_WatchClient = grpc.ServerStreamingClient[WatchBatch]
-
 func (c *engineClient) List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListPage], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Engine_ServiceDesc.Streams[1], Engine_List_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Engine_ServiceDesc.Streams[0], Engine_List_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +157,7 @@ func (c *engineClient) Render(ctx context.Context, in *RenderRequest, opts ...gr
 
 func (c *engineClient) Run(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RunEvent], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Engine_ServiceDesc.Streams[2], Engine_Run_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Engine_ServiceDesc.Streams[1], Engine_Run_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +176,7 @@ type Engine_RunClient = grpc.ServerStreamingClient[RunEvent]
 
 func (c *engineClient) Observe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ObserveRequest, ObserveBatch], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Engine_ServiceDesc.Streams[3], Engine_Observe_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Engine_ServiceDesc.Streams[2], Engine_Observe_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +244,6 @@ type EngineServer interface {
 	Hello(context.Context, *HelloRequest) (*HelloReply, error)
 	Connect(context.Context, *ConnectRequest) (*ConnectReply, error)
 	// Objects, many at once: the management cluster and the targets alike.
-	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchBatch]) error
 	List(*ListRequest, grpc.ServerStreamingServer[ListPage]) error
 	// Charts and releases.
 	ResolveChart(context.Context, *ResolveChartRequest) (*ResolveChartReply, error)
@@ -295,9 +273,6 @@ func (UnimplementedEngineServer) Hello(context.Context, *HelloRequest) (*HelloRe
 }
 func (UnimplementedEngineServer) Connect(context.Context, *ConnectRequest) (*ConnectReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Connect not implemented")
-}
-func (UnimplementedEngineServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchBatch]) error {
-	return status.Error(codes.Unimplemented, "method Watch not implemented")
 }
 func (UnimplementedEngineServer) List(*ListRequest, grpc.ServerStreamingServer[ListPage]) error {
 	return status.Error(codes.Unimplemented, "method List not implemented")
@@ -391,17 +366,6 @@ func _Engine_Connect_Handler(srv interface{}, ctx context.Context, dec func(inte
 	}
 	return interceptor(ctx, in, info, handler)
 }
-
-func _Engine_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
-	m := new(WatchRequest)
-	if err := stream.RecvMsg(m); err != nil {
-		return err
-	}
-	return srv.(EngineServer).Watch(m, &grpc.GenericServerStream[WatchRequest, WatchBatch]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Engine_WatchServer = grpc.ServerStreamingServer[WatchBatch]
 
 func _Engine_List_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(ListRequest)
@@ -647,11 +611,6 @@ var Engine_ServiceDesc = grpc.ServiceDesc{
 		},
 	},
 	Streams: []grpc.StreamDesc{
-		{
-			StreamName:    "Watch",
-			Handler:       _Engine_Watch_Handler,
-			ServerStreams: true,
-		},
 		{
 			StreamName:    "List",
 			Handler:       _Engine_List_Handler,

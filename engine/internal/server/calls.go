@@ -18,10 +18,13 @@ type started struct {
 	stop context.CancelFunc
 }
 
+// do makes a call: what it tells goes out before what it returns, its last answer.
+type do func(ctx context.Context, call *enginev1.ObjectCall, tell func(*enginev1.ObjectAnswer)) *enginev1.ObjectAnswer
+
 // calls are those of one connection.
 type calls struct {
 	ctx  context.Context
-	do   func(context.Context, *enginev1.ObjectCall) *enginev1.ObjectAnswer
+	do   do
 	send func(*enginev1.ObjectAnswers)
 
 	workers sync.WaitGroup
@@ -32,16 +35,18 @@ type calls struct {
 	cancels map[uint64]context.CancelFunc
 	ready   []*enginev1.ObjectAnswer
 	sending bool
+	// told and sent count answers: those that became ready, and those that are out. Each message that is out is news.
+	told, sent uint64
+	news       sync.Cond
 }
 
-func newCalls(
-	ctx context.Context, do func(context.Context, *enginev1.ObjectCall) *enginev1.ObjectAnswer,
-	send func(*enginev1.ObjectAnswers),
-) *calls {
-	return &calls{
+func newCalls(ctx context.Context, do do, send func(*enginev1.ObjectAnswers)) *calls {
+	c := &calls{
 		ctx: ctx, do: do, send: send,
 		next: make(chan started), cancels: map[uint64]context.CancelFunc{},
 	}
+	c.news.L = &c.mu
+	return c
 }
 
 // start gives a call to a waiting worker, or to a new one. It can be cancelled from here on.
@@ -77,7 +82,7 @@ func (c *calls) cancel(id uint64) {
 func (c *calls) work(one started) {
 	defer c.workers.Done()
 	for more := true; more; {
-		c.answer(c.do(one.ctx, one.call))
+		c.answer(c.do(one.ctx, one.call, c.tell))
 		one.stop()
 		if !c.rest() {
 			return
@@ -99,15 +104,31 @@ func (c *calls) rest() bool {
 	return true
 }
 
-// answer sends what is ready, one message at a time: what becomes ready meanwhile goes with the next one, sent by
-// whoever sends already.
+// answer is a call's last.
 func (c *calls) answer(answer *enginev1.ObjectAnswer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.cancels, answer.GetId())
+	c.sendOff(answer)
+}
+
+// tell returns when the answer is out, so that a caller who is slow to read holds a watch, and nothing piles up here.
+func (c *calls) tell(answer *enginev1.ObjectAnswer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for number := c.sendOff(answer); c.sent < number; {
+		c.news.Wait()
+	}
+}
+
+// sendOff sends what is ready, one message at a time: what becomes ready meanwhile goes with the next one, sent by
+// whoever sends already. It gives the answer's number.
+func (c *calls) sendOff(answer *enginev1.ObjectAnswer) uint64 {
 	c.ready = append(c.ready, answer)
+	c.told++
+	number := c.told
 	if c.sending {
-		return
+		return number
 	}
 	c.sending = true
 	for len(c.ready) > 0 {
@@ -115,18 +136,32 @@ func (c *calls) answer(answer *enginev1.ObjectAnswer) {
 		c.mu.Unlock()
 		c.send(message)
 		c.mu.Lock()
+		c.sent += uint64(len(message.GetAnswers()))
+		c.news.Broadcast()
 	}
 	c.sending = false
+	return number
 }
 
 // take is the next message: bounded, as objects may be large.
 func (c *calls) take() *enginev1.ObjectAnswers {
 	count, size := 0, 0
-	for count < len(c.ready) && (count == 0 || size+len(c.ready[count].GetObject()) <= maxBytes) {
-		size += len(c.ready[count].GetObject())
+	for count < len(c.ready) {
+		size += sizeOf(c.ready[count])
+		if count > 0 && size > maxBytes {
+			break
+		}
 		count++
 	}
 	message := &enginev1.ObjectAnswers{Answers: c.ready[:count:count]}
 	c.ready = c.ready[count:]
 	return message
+}
+
+func sizeOf(answer *enginev1.ObjectAnswer) int {
+	size := len(answer.GetObject())
+	for _, change := range answer.GetBatch().GetChanges() {
+		size += len(change.GetObject())
+	}
+	return size
 }

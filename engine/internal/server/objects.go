@@ -23,7 +23,7 @@ const (
 	readAhead = 64 << 10
 )
 
-// ServeObjects takes connections for calls on single objects until the listener closes.
+// ServeObjects takes connections for calls on single objects, and for watches, until the listener closes.
 func (s *Server) ServeObjects(listener net.Listener) error {
 	for {
 		connection, err := listener.Accept()
@@ -90,8 +90,8 @@ func writeFrame(out io.Writer, message proto.Message) error {
 	return err
 }
 
-// call runs one verb. A failure is part of the answer.
-func (s *Server) call(ctx context.Context, call *enginev1.ObjectCall) *enginev1.ObjectAnswer {
+// call runs one verb; a watch tells before it ends. A failure is part of the answer.
+func (s *Server) call(ctx context.Context, call *enginev1.ObjectCall, tell func(*enginev1.ObjectAnswer)) *enginev1.ObjectAnswer {
 	var object []byte
 	var err error
 	switch verb := call.GetVerb().(type) {
@@ -105,6 +105,10 @@ func (s *Server) call(ctx context.Context, call *enginev1.ObjectCall) *enginev1.
 		err = s.delete(ctx, verb.Delete)
 	case *enginev1.ObjectCall_Review:
 		object, err = s.review(ctx, verb.Review)
+	case *enginev1.ObjectCall_Watch:
+		err = s.watch(ctx, verb.Watch, func(batch *enginev1.WatchBatch) {
+			tell(&enginev1.ObjectAnswer{Id: call.GetId(), Batch: batch})
+		})
 	default:
 		err = fault.New(enginev1.Fault_INVALID, "a call needs a verb")
 	}

@@ -16,7 +16,7 @@ func TestEveryCallIsAnsweredOnce(t *testing.T) {
 	const count = 2000
 	answered := make(map[uint64]int, count)
 	var senders atomic.Int32
-	running := newCalls(t.Context(), func(_ context.Context, call *enginev1.ObjectCall) *enginev1.ObjectAnswer {
+	running := newCalls(t.Context(), func(_ context.Context, call *enginev1.ObjectCall, _ func(*enginev1.ObjectAnswer)) *enginev1.ObjectAnswer {
 		return &enginev1.ObjectAnswer{Id: call.GetId(), Object: make([]byte, maxBytes/8)}
 	}, func(answers *enginev1.ObjectAnswers) {
 		if senders.Add(1) != 1 {
@@ -47,7 +47,7 @@ func TestEveryCallIsAnsweredOnce(t *testing.T) {
 func TestACancelledCallEndsAndTheOthersGoOn(t *testing.T) {
 	answers := make(chan uint64, 2)
 	release := make(chan struct{})
-	running := newCalls(t.Context(), func(ctx context.Context, call *enginev1.ObjectCall) *enginev1.ObjectAnswer {
+	running := newCalls(t.Context(), func(ctx context.Context, call *enginev1.ObjectCall, _ func(*enginev1.ObjectAnswer)) *enginev1.ObjectAnswer {
 		select {
 		case <-ctx.Done():
 		case <-release:
@@ -69,6 +69,65 @@ func TestACancelledCallEndsAndTheOthersGoOn(t *testing.T) {
 	if second := <-answers; second != 2 {
 		t.Fatalf("call %d ended, and 2 was under way", second)
 	}
+	running.finish()
+}
+
+func TestWhatIsToldComesInOrderBeforeTheAnswer(t *testing.T) {
+	const watches, each = 20, 200
+	next := map[uint64]int{}
+	running := newCalls(t.Context(), func(_ context.Context, call *enginev1.ObjectCall, tell func(*enginev1.ObjectAnswer)) *enginev1.ObjectAnswer {
+		for number := range each {
+			object := make([]byte, number)
+			tell(&enginev1.ObjectAnswer{Id: call.GetId(), Batch: &enginev1.WatchBatch{
+				Changes: []*enginev1.WatchBatch_Change{{Object: object}},
+			}})
+		}
+		return &enginev1.ObjectAnswer{Id: call.GetId()}
+	}, func(message *enginev1.ObjectAnswers) {
+		for _, answer := range message.GetAnswers() {
+			want := next[answer.GetId()]
+			if want < each && len(answer.GetBatch().GetChanges()[0].GetObject()) != want {
+				t.Errorf("call %d: batch %d did not come in its turn", answer.GetId(), want)
+			}
+			if want == each && answer.GetBatch() != nil {
+				t.Errorf("call %d has no end", answer.GetId())
+			}
+			next[answer.GetId()]++
+		}
+	})
+	for id := range uint64(watches) {
+		running.start(&enginev1.ObjectCall{Id: id})
+	}
+	running.finish()
+	for id := range uint64(watches) {
+		if next[id] != each+1 {
+			t.Errorf("call %d was answered %d times", id, next[id])
+		}
+	}
+}
+
+func TestASlowReaderHoldsAWatch(t *testing.T) {
+	out, read := make(chan int), make(chan struct{})
+	told := make(chan int, 3)
+	running := newCalls(t.Context(), func(_ context.Context, call *enginev1.ObjectCall, tell func(*enginev1.ObjectAnswer)) *enginev1.ObjectAnswer {
+		for number := range cap(told) {
+			tell(&enginev1.ObjectAnswer{Id: call.GetId(), Batch: &enginev1.WatchBatch{}})
+			told <- number
+		}
+		return &enginev1.ObjectAnswer{Id: call.GetId()}
+	}, func(message *enginev1.ObjectAnswers) {
+		out <- len(message.GetAnswers())
+		<-read
+	})
+	running.start(&enginev1.ObjectCall{Id: 1})
+	for number := range cap(told) {
+		if count := <-out; count != 1 || len(told) != number {
+			t.Fatalf("%d answers at once, %d told before they were read", count, len(told))
+		}
+		read <- struct{}{}
+	}
+	<-out
+	close(read)
 	running.finish()
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
-	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
 )
 
@@ -17,13 +16,13 @@ const (
 	linger = 3 * time.Millisecond
 )
 
-// Watch forwards a resource's objects: a snapshot, then changes, until the caller leaves.
-func (s *Server) Watch(request *enginev1.WatchRequest, stream enginev1.Engine_WatchServer) error {
+// watch forwards a resource's objects: a snapshot, then changes, until the caller leaves.
+func (s *Server) watch(ctx context.Context, request *enginev1.WatchRequest, send func(*enginev1.WatchBatch)) error {
 	at, target, err := s.target(request.GetCluster(), request.GetResource(), request.GetNamespace(), request.GetMetadataOnly())
 	if err != nil {
-		return fault.ToStatus(stream.Context(), err)
+		return err
 	}
-	ctx, cancel := context.WithCancel(stream.Context())
+	ctx, cancel := context.WithCancel(ctx)
 	f := &forwarder{ctx: ctx, target: target, items: make(chan item, maxChanges)}
 	done := make(chan struct{})
 	go func() {
@@ -34,14 +33,15 @@ func (s *Server) Watch(request *enginev1.WatchRequest, stream enginev1.Engine_Wa
 			Failed: f.failed, Worked: f.worked,
 		}, f)
 	}()
-	err = forward(ctx, f.items, stream.Send)
+	forward(ctx, f.items, send)
 	cancel()
 	<-done
-	return fault.ToStatus(stream.Context(), err)
+	return ctx.Err()
 }
 
-// forward batches what the reflector found: whatever comes within a few milliseconds travels together.
-func forward(ctx context.Context, items <-chan item, send func(*enginev1.WatchBatch) error) error {
+// forward batches what the reflector found, until the caller leaves: whatever comes within a few milliseconds travels
+// together.
+func forward(ctx context.Context, items <-chan item, send func(*enginev1.WatchBatch)) {
 	timer := time.NewTimer(linger)
 	timer.Stop()
 	var held *item
@@ -53,7 +53,7 @@ func forward(ctx context.Context, items <-chan item, send func(*enginev1.WatchBa
 		} else {
 			select {
 			case <-ctx.Done():
-				return ctx.Err()
+				return
 			case first := <-items:
 				b.add(first)
 			}
@@ -63,7 +63,7 @@ func forward(ctx context.Context, items <-chan item, send func(*enginev1.WatchBa
 		for !b.full() {
 			select {
 			case <-ctx.Done():
-				return ctx.Err()
+				return
 			case next := <-items:
 				if next.reset { // is read before a message's changes, so it cannot follow some
 					held = &next
@@ -75,9 +75,7 @@ func forward(ctx context.Context, items <-chan item, send func(*enginev1.WatchBa
 			}
 		}
 		timer.Stop()
-		if err := send(&b.message); err != nil {
-			return err
-		}
+		send(&b.message)
 	}
 }
 

@@ -1,4 +1,4 @@
-"""Calls on single objects: frames of the contract's messages on a socket of their own.
+"""Calls on single objects, and watches: frames of the contract's messages on a socket of their own.
 
 The same calls through gRPC cost several times as much, in this process alone. What is asked at the same moment
 travels in one message.
@@ -6,6 +6,8 @@ travels in one message.
 
 import asyncio
 import struct
+from collections import deque
+from collections.abc import AsyncGenerator
 from itertools import count
 from typing import cast
 
@@ -20,6 +22,24 @@ _LENGTH = struct.Struct(">I")
 _TOGETHER = 16
 
 
+class _Answers:
+    """The answers to one watch, in their order; None is the end of the connection."""
+
+    def __init__(self) -> None:
+        self._unread: deque[pb.ObjectAnswer | None] = deque()
+        self._news = asyncio.Event()
+
+    def put(self, answer: pb.ObjectAnswer | None) -> None:
+        self._unread.append(answer)
+        self._news.set()
+
+    async def next(self) -> pb.ObjectAnswer | None:
+        while not self._unread:
+            self._news.clear()
+            await self._news.wait()
+        return self._unread.popleft()
+
+
 class ObjectCalls(asyncio.Protocol):
     """The calls to one living engine."""
 
@@ -30,6 +50,7 @@ class ObjectCalls(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[pb.ObjectAnswer | None]] = {}
+        self._watching: dict[int, _Answers] = {}
         self._unsent: list[pb.ObjectCall] = []
         self._cancelled: list[int] = []
         self._sends_soon = False
@@ -52,9 +73,27 @@ class ObjectCalls(asyncio.Protocol):
             # Whoever tries again at once must not keep the loop from noticing that the engine is gone.
             await asyncio.sleep(0)
         if answer is None:
-            msg = f"the engine went away during {call.WhichOneof('verb')}"
-            raise EngineLost(msg, FaultKind.ENGINE_LOST)
+            raise _lost(call)
         return answer
+
+    async def watch(self, call: pb.ObjectCall) -> AsyncGenerator[pb.ObjectAnswer, None]:
+        """Make a call that has many answers: batches, and at last what ended it. Leaving ends it in the engine."""
+        if self._transport is None:
+            await asyncio.sleep(0)  # as above
+            raise _lost(call)
+        call.id = number = next(self._numbers)
+        answers = self._watching[number] = _Answers()
+        self._unsent.append(call)
+        self._send_soon()
+        try:
+            while answer := await answers.next():
+                yield answer
+                if not answer.HasField("batch"):
+                    return
+        finally:
+            if self._watching.pop(number, None) is not None:
+                self._cancel(number)
+        raise _lost(call)
 
     def close(self) -> None:
         """End all calls: what they did is unknown."""
@@ -75,6 +114,9 @@ class ObjectCalls(asyncio.Protocol):
         for waiting in lost.values():
             if not waiting.done():
                 waiting.set_result(None)
+        watching, self._watching = self._watching, {}
+        for answers in watching.values():
+            answers.put(None)
 
     def data_received(self, data: bytes) -> None:
         """Hand out the answers that are complete."""
@@ -97,13 +139,19 @@ class ObjectCalls(asyncio.Protocol):
             return
         for answer in answers:
             waiting = self._waiting.pop(answer.id, None)
-            if waiting is not None and not waiting.done():
-                waiting.set_result(answer)
+            if waiting is not None:
+                if not waiting.done():
+                    waiting.set_result(answer)
+            elif answer.id in self._watching:
+                self._watching[answer.id].put(answer)
 
     def _leave(self, number: int) -> None:
         if self._waiting.pop(number, None) is not None:
-            self._cancelled.append(number)
-            self._send_soon()
+            self._cancel(number)
+
+    def _cancel(self, number: int) -> None:
+        self._cancelled.append(number)
+        self._send_soon()
 
     def _send_soon(self) -> None:
         if not self._sends_soon:
@@ -120,3 +168,8 @@ class ObjectCalls(asyncio.Protocol):
                 self._cancelled.clear()
             frame = message.SerializeToString()
             self._transport.write(_LENGTH.pack(len(frame)) + frame)
+
+
+def _lost(call: pb.ObjectCall) -> EngineLost:
+    msg = f"the engine went away during {call.WhichOneof('verb')}"
+    return EngineLost(msg, FaultKind.ENGINE_LOST)

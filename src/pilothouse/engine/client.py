@@ -220,7 +220,7 @@ class EngineClient(EngineLine):
             field_selector=field_selector,
             metadata_only=metadata,
         )
-        async with aclosing(self._stream("Watch", request, pb.WatchBatch)) as batches:
+        async with aclosing(self._watch(pb.ObjectCall(watch=request))) as batches:
             async for batch in batches:
                 yield codec.watch_batch(batch)
 

@@ -5,6 +5,7 @@ the handle for the living engine is looked up, or asked for, here.
 """
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 from pilothouse.engine import codec
@@ -51,6 +52,15 @@ class EngineLine:
         if answer.HasField("fault"):
             raise as_error(codec.fault(answer.fault))
         return answer.object
+
+    async def _watch(self, call: pb.ObjectCall) -> AsyncGenerator[pb.WatchBatch, None]:
+        living = await self._living()
+        async with aclosing(living.calls.watch(call)) as answers:
+            async for answer in answers:
+                if answer.HasField("fault"):
+                    raise as_error(codec.fault(answer.fault))
+                if answer.HasField("batch"):
+                    yield answer.batch
 
     async def _unary(self, verb: str, request: Any, reply: type[Any]) -> Any:
         living = await self._living()

@@ -22,11 +22,11 @@ from pilothouse.engine.calls import ObjectCalls
 from pilothouse.engine.place import private_directory
 from pilothouse.errors import EngineLost, PilothouseError
 
-# The socket for calls on single objects is beside the one for gRPC.
+# The socket for calls on single objects, and for watches, is beside the one for gRPC.
 _OBJECTS = ".objects"
 # A source checkout builds its engine when it is first needed.
 SOURCE = Path(__file__).resolve().parents[3]
-CONTRACT = 2
+CONTRACT = 3
 MESSAGE_LIMIT = 64 * 1024 * 1024
 HANDSHAKE_SECONDS = 30.0
 STOP_SECONDS = 10.0

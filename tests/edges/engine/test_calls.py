@@ -14,7 +14,7 @@ from pilothouse.api.kinds import NAMESPACE, Kind
 from pilothouse.api.meta import Object
 from pilothouse.engine.client import EngineClient
 from pilothouse.engine.process import EngineProcess
-from pilothouse.errors import EngineLost, Missing
+from pilothouse.errors import EngineLost, InvalidInput, Missing
 from pilothouse.ports import Credentials
 
 CONFIG_MAP = Kind(
@@ -112,3 +112,26 @@ async def test_a_cancelled_call_ends_in_the_engine_too(
         assert not stayed.done()
         stayed.cancel()
         assert await silent.left.get() == "/api/v1/namespaces/stayed"
+
+
+async def test_a_watch_that_is_left_ends_in_the_engine_too(
+    engine: EngineClient, silent: SilentServer, at
+) -> None:
+    """Calls go on beside it, before and after."""
+    async with asyncio.timeout(60):
+        batches = engine.watch(silent.credentials, NAMESPACE)
+        first = asyncio.create_task(anext(batches))
+        asked = await silent.asked.get()
+        assert asked.startswith("/api/v1/namespaces?")
+        assert await engine.get(at, NAMESPACE, "default")
+        first.cancel()
+        assert await silent.left.get() == asked
+        assert await engine.get(at, NAMESPACE, "default")
+
+
+async def test_a_watch_of_nothing_that_is_says_so(engine: EngineClient, at) -> None:
+    """Its failure is the last that comes, and other calls go on."""
+    nowhere = Kind(group="", version="v1", kind="Nothing", plural="nothing/at/all", struct=Object)
+    with pytest.raises(InvalidInput, match="nothing/at/all"):
+        await anext(engine.watch(at, nowhere))
+    assert await engine.get(at, NAMESPACE, "default")

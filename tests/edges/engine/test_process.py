@@ -42,7 +42,7 @@ async def hello(process: EngineProcess):
 
 async def test_it_says_hello(engine: EngineClient) -> None:
     hello = await engine.hello()
-    assert hello.contract == 2
+    assert hello.contract == 3
     assert hello.helm_version.startswith("v4.3")
 
 
@@ -50,7 +50,7 @@ async def test_a_killed_engine_is_replaced_by_another(process: EngineProcess) ->
     first = await process.current()
     os.kill(first.pid, signal.SIGKILL)
     await until(lambda: not alive(first.pid))
-    assert (await hello(process)).contract == 2
+    assert (await hello(process)).contract == 3
     second = await process.current()
     assert second.number == first.number + 1
 

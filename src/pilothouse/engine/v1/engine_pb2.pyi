@@ -198,20 +198,22 @@ class ObjectCalls(_message.Message):
     def __init__(self, calls: _Optional[_Iterable[_Union[ObjectCall, _Mapping]]] = ..., cancelled: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ObjectCall(_message.Message):
-    __slots__ = ("id", "get", "create", "patch", "delete", "review")
+    __slots__ = ("id", "get", "create", "patch", "delete", "review", "watch")
     ID_FIELD_NUMBER: _ClassVar[int]
     GET_FIELD_NUMBER: _ClassVar[int]
     CREATE_FIELD_NUMBER: _ClassVar[int]
     PATCH_FIELD_NUMBER: _ClassVar[int]
     DELETE_FIELD_NUMBER: _ClassVar[int]
     REVIEW_FIELD_NUMBER: _ClassVar[int]
+    WATCH_FIELD_NUMBER: _ClassVar[int]
     id: int
     get: GetRequest
     create: CreateRequest
     patch: PatchRequest
     delete: DeleteRequest
     review: ReviewRequest
-    def __init__(self, id: _Optional[int] = ..., get: _Optional[_Union[GetRequest, _Mapping]] = ..., create: _Optional[_Union[CreateRequest, _Mapping]] = ..., patch: _Optional[_Union[PatchRequest, _Mapping]] = ..., delete: _Optional[_Union[DeleteRequest, _Mapping]] = ..., review: _Optional[_Union[ReviewRequest, _Mapping]] = ...) -> None: ...
+    watch: WatchRequest
+    def __init__(self, id: _Optional[int] = ..., get: _Optional[_Union[GetRequest, _Mapping]] = ..., create: _Optional[_Union[CreateRequest, _Mapping]] = ..., patch: _Optional[_Union[PatchRequest, _Mapping]] = ..., delete: _Optional[_Union[DeleteRequest, _Mapping]] = ..., review: _Optional[_Union[ReviewRequest, _Mapping]] = ..., watch: _Optional[_Union[WatchRequest, _Mapping]] = ...) -> None: ...
 
 class ObjectAnswers(_message.Message):
     __slots__ = ("answers",)
@@ -220,14 +222,16 @@ class ObjectAnswers(_message.Message):
     def __init__(self, answers: _Optional[_Iterable[_Union[ObjectAnswer, _Mapping]]] = ...) -> None: ...
 
 class ObjectAnswer(_message.Message):
-    __slots__ = ("id", "object", "fault")
+    __slots__ = ("id", "object", "fault", "batch")
     ID_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
     FAULT_FIELD_NUMBER: _ClassVar[int]
+    BATCH_FIELD_NUMBER: _ClassVar[int]
     id: int
     object: bytes
     fault: Fault
-    def __init__(self, id: _Optional[int] = ..., object: _Optional[bytes] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ...) -> None: ...
+    batch: WatchBatch
+    def __init__(self, id: _Optional[int] = ..., object: _Optional[bytes] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., batch: _Optional[_Union[WatchBatch, _Mapping]] = ...) -> None: ...
 
 class GetRequest(_message.Message):
     __slots__ = ("cluster", "resource", "namespace", "name", "metadata_only")
