@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from world import DURING_DELETION, EVERYTHING, FAULTS, HAND_EDITS, World
@@ -9,7 +11,7 @@ from world import DURING_DELETION, EVERYTHING, FAULTS, HAND_EDITS, World
 from pilothouse.core.conditions import moment
 from pilothouse.core.desired import desired
 from pilothouse.core.drift_known import GONE
-from pilothouse.core.plan import LetGo, Rollback, Stop, Uninstall, Wait
+from pilothouse.core.plan import Install, LetGo, Rollback, Stop, Uninstall, Upgrade, Wait
 from pilothouse.faults import FaultKind
 
 UNINSTALLED = ["fail before", "fail after", "crash before", "crash during", "crash after"]
@@ -145,6 +147,24 @@ def test_a_failed_upgrade_goes_back_to_what_was_good():
         "failed once, and rollbackLimit 1 allows no further try; the last good revision runs; "
         "edit the spec to try again: it broke"
     )
+
+
+@pytest.mark.parametrize(
+    "change", [{"wait_timeout": "20m"}, {"wait": True}, {"skip_create_namespace": True}]
+)
+@pytest.mark.parametrize("limit", [None, 1])
+def test_more_patience_is_tried_at_once(limit, change):
+    world = World(limit=limit)
+    world.edit(1)
+    world.step("fail after", FaultKind.TIMEOUT)
+    world.step()  # with a limit, what failed is removed
+    assert isinstance(world.step(), Wait | Stop)
+    wanted = msgspec.structs.replace(world.release.spec.for_provider, **change)
+    spec = msgspec.structs.replace(world.release.spec, for_provider=wanted)
+    world.release = msgspec.structs.replace(world.release, spec=spec)
+    assert isinstance(world.step(), Install | Upgrade)
+    assert world.release.status.synced
+    assert world.release.status.failed == 0
 
 
 def test_a_limit_of_nothing_undoes_one_failure_and_counts_what_there_was():

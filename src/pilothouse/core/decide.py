@@ -26,6 +26,7 @@ from pilothouse.core.plan import (
     Wait,
 )
 from pilothouse.core.retry import Attempts, gave_up
+from pilothouse.core.spelling import DEFAULT_TIMEOUT
 from pilothouse.core.state import State, StateName
 
 DELETION = "deletion"  # stands for a digest: failures to remove are counted apart
@@ -37,8 +38,18 @@ def asked_for(desired: Desired) -> str:
 
 
 def question(desired: Desired) -> str:
-    """Return what attempts are counted for: the digest and the keys to check with, or the deletion."""
-    return DELETION if desired.absent else trust.question(desired)
+    """Return what attempts are counted for: the digest and what else may let the next try end otherwise.
+
+    Whoever gives a chart that timed out more time has asked anew. The digest stays the first word.
+    """
+    if desired.absent:
+        return DELETION
+    terms = {
+        "wait": desired.wait,
+        f"{desired.timeout.total_seconds():g}s": desired.timeout != DEFAULT_TIMEOUT,
+        "no-namespace": not desired.create_namespace,
+    }
+    return " ".join([trust.question(desired), *(term for term, given in terms.items() if given)])
 
 
 def decide(
