@@ -213,6 +213,15 @@ def test_a_pin_needs_no_version(pin: str) -> None:
     assert isinstance(world.plan(), Upgrade)
 
 
+@pytest.mark.parametrize("pin", [PACKAGE, MANIFEST])
+@pytest.mark.parametrize("before", ["1.0.0", ""])
+@pytest.mark.parametrize("after", ["1.0.0", ""])
+def test_a_pin_that_goes_changes_nothing(pin: str, before: str, after: str) -> None:
+    world = World(pin=pin, version=before).deploy()
+    world.pin, world.version = "", after
+    assert isinstance(world.plan(), Rest)
+
+
 def test_a_pin_of_another_chart_is_deployed_or_refused() -> None:
     world = World().deploy()
     world.pin = OTHER

@@ -100,3 +100,15 @@ async def reach(engine: EngineClient, at: Credentials) -> None:
         if error.kind is FaultKind.UNAUTHORIZED:
             msg = f"the management cluster does not take these credentials: {error.message}"
             raise NotPermitted(msg, error.kind) from None
+        await _may_read_releases(engine, at)
+
+
+async def _may_read_releases(engine: EngineClient, at: Credentials) -> None:
+    """Tell who may not read CRDs, and can go on, from who may read nothing: so it is until roles are loaded."""
+    try:
+        await engine.get(at, RELEASE, "any")
+    except Missing:
+        return
+    except NotPermitted as error:
+        msg = f"may not read Releases (yet): {error.message}"
+        raise Unavailable(msg, FaultKind.UNREACHABLE) from None

@@ -206,8 +206,10 @@ def _with_pins(release: Release, asked: ChartAsk, found: str) -> list[ChartAsk]:
     made_with, package = release.status.at_provider.digest, release.status.chart.digest
     pins = ({made_with, package, ""} if asked.digest else {made_with}) - {asked.digest}
     all_of_them = [pinned(pin) for pin in (asked.digest, *pins)]
-    if asked.digest and plain_version(asked.version) == plain_version(told_version(release)):
-        all_of_them += [replace(asked, version=""), asked]
+    if plain_version(asked.version) == plain_version(told_version(release)):
+        with_a_pin = [pin for pin in (asked.digest, *pins) if pin]
+        both = ("", asked.version)
+        all_of_them += [replace(asked, digest=pin, version=v) for pin in with_a_pin for v in both]
     return all_of_them
 
 

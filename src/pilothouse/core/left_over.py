@@ -47,8 +47,6 @@ def is_left_over(chart: ChartSpec, written: Written) -> bool:
     applied = written.applied or {}
     if applied.get("name"):
         return False
+    # Who edits by hand may have left it in on purpose: what is written unchanged has no author of its own.
     declared = any(one.applies and "repository" in one.fields for one in written.authors)
-    if declared or (chart.repository and applied.get("repository") == chart.repository):
-        return True
-    # Edited by hand: `oci://host/charts` and this name may be meant together, `oci://host/charts/<name>` says it all.
-    return chart.repository.rstrip("/").rpartition("/")[2] == chart.name
+    return declared or bool(chart.repository and applied.get("repository") == chart.repository)

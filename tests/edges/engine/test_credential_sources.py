@@ -111,8 +111,16 @@ async def test_a_file_that_is_written_again_is_told_once(
         put(path, cluster.kubeconfig.read_bytes())
         assert await asyncio.wait_for(told.get(), PATIENCE) == "file"
         assert await scene.cluster("file") == uid(cluster)
+    other = tmp_path / "other"
+    scene.config("other", source="Filesystem", fs={"path": str(other)})
+    with pytest.raises(Missing):
+        await scene.fleet.reach_config("other")
     put(path, b"nobody reads this one")
     assert await asyncio.wait_for(told.get(), PATIENCE) == "file"
+    # Each of these is at least one more look at both.
+    for number in range(5):
+        put(other, str(number).encode())
+        assert await asyncio.wait_for(told.get(), PATIENCE) == "other"
     path.unlink()
     assert await asyncio.wait_for(told.get(), PATIENCE) == "file"
     assert told.empty()

@@ -16,7 +16,7 @@ from pilothouse.engine.client import EngineClient
 from pilothouse.errors import InvalidInput, NotPermitted, PilothouseError
 from pilothouse.ports import Credentials
 
-QUICK = Pace(first_pause=0.01, longest_pause=0.02, answer_within=0.5)
+QUICK = Pace(first_pause=0.01, longest_pause=0.02, answer_within=0.5, first_word=60)
 SAYING = "waiting for the management cluster"
 SILENCE = 0
 
@@ -121,5 +121,14 @@ async def test_what_waiting_cannot_mend_ends_it_at_once(engine: EngineClient) ->
 
 
 async def test_who_may_not_read_crds_may_begin(engine: EngineClient) -> None:
-    with answering(403) as at:
+    with answering(403, 404) as at:
         await asked(engine, at)
+
+
+async def test_who_may_read_nothing_yet_waits_for_it(engine: EngineClient) -> None:
+    """So it is for all but administrators while an API server comes up: roles are not loaded yet."""
+    with answering(403, 403, 403, 403, 404) as at:
+        await asked(engine, at)
+        with answering(403) as never, pytest.raises(TimeoutError):
+            async with asyncio.timeout(1):
+                await asked(engine, never)
