@@ -79,8 +79,10 @@ var (
 	hexDump  = regexp.MustCompile(` \([0-9a-f]{16,}[0-9a-f .…]*\)`)
 )
 
-// Sentence makes one line of a text: no line breaks, lower-case start, no credentials, bounded.
+// Sentence makes one line of a text: no line breaks, lower-case start, no credentials, bounded; UTF-8, without which no
+// message can be sent.
 func Sentence(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.TrimSpace(spaces.ReplaceAllString(text, " "))
 	text = bearer.ReplaceAllString(text, "$1 ***")
 	text = userinfo.ReplaceAllString(text, "://***@")

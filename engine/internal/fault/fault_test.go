@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,6 +74,9 @@ func TestSentence(t *testing.T) {
 		if got := Sentence(text); !strings.EqualFold(got, want) {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
+	}
+	if got := Sentence("caf\xe9 " + strings.Repeat("é", 3)[:5]); !utf8.ValidString(got) || !strings.HasPrefix(got, "caf") {
+		t.Errorf("got %q", got)
 	}
 	if got := Sentence(strings.Repeat("é", maxMessage)); len(got) > maxMessage+4 || !strings.HasSuffix(got, "é…") {
 		t.Errorf("cut to %d bytes, ending %q", len(got), got[len(got)-8:])

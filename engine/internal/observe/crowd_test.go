@@ -114,6 +114,16 @@ func TestACrowdIsFollowedAsCloselyAsOne(t *testing.T) {
 	s.asked("check ConfigMap "+last+" true", "check ConfigMap in ns for a crowd "+last+" true")
 	s.model.checked(crowdOfMaps, key(last), current.with(labelLost))
 	s.told("")
+	// Not even after a gap, in which it may have been deleted.
+	listed := lost(count)
+	delete(listed, key("m00"))
+	delete(listed, key("m01"))
+	s.hands.asked = nil
+	s.model.replaceObjects(crowdOfMaps, listed)
+	s.asked("check ConfigMap in ns for a crowd m00 true", "check ConfigMap in ns for a crowd "+last+" true")
+	s.model.checked(crowdOfMaps, key(last), notFound)
+	s.told("o1+[" + last + ":NOT_FOUND]")
+	s.hands.asked = nil
 	s.model.putRecord(rec(1, "uninstalling"))
 	s.model.dropRecord(rec(1, "uninstalling"))
 	s.asked("forget 1", "unwatch ConfigMap", "unwatch ConfigMap in ns for a crowd")

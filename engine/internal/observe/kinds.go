@@ -61,6 +61,14 @@ func (m *model) replaceObjects(at watchKey, objects map[objectKey]objectState) {
 			m.dropState(k, key)
 		}
 	}
+	if at.crowd() && k.ready {
+		// Who joined late was read once, and is among its objects only when it has changed since.
+		for key := range k.members {
+			if _, ok := objects[key]; !ok {
+				m.dropState(k, key)
+			}
+		}
+	}
 	for key, state := range objects {
 		m.putState(k, key, state)
 	}

@@ -203,6 +203,23 @@ func (m *model) failScalers(namespace string, now time.Time) {
 	}
 }
 
+// scalable tells whether a namespace has objects that can be scaled.
+func (m *model) scalable(namespace string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, k := range m.kinds {
+		if !k.scales {
+			continue
+		}
+		for key := range k.members {
+			if key.namespace == namespace {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // tellScalable tells of the releases that have workloads in a namespace, or anywhere.
 func (m *model) tellScalable(namespace string) {
 	for _, rel := range m.releases {

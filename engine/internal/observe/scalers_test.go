@@ -197,7 +197,9 @@ func TestAutoscalersAreLookedForByNamespace(t *testing.T) {
 		o.model.mu.Lock()
 		defer o.model.mu.Unlock()
 		since, failing := o.model.scalersFailed["ill"]
-		o.model.scalersFailed["ill"] = since.Add(-kindPatience)
+		if failing {
+			o.model.scalersFailed["ill"] = since.Add(-kindPatience)
+		}
 		return failing
 	})
 	until(t, "a failure that lasts holds up nobody", func() bool { seen, known := look("ill"); return known && !seen })
@@ -212,6 +214,12 @@ func TestAutoscalersAreLookedForByNamespace(t *testing.T) {
 	})
 	o.scalers("late")
 	until(t, "another namespace is looked at", func() bool { _, known := look("late"); return known })
+	o.renewScalers("late")
+	o.mu.Lock()
+	if o.scaled["late"] || o.scalerEyes["late"] || !o.scaled["rich"] {
+		t.Error("a namespace without workloads is looked at for ever")
+	}
+	o.mu.Unlock()
 	close(api.time)
 	until(t, "the autoscaler is seen", func() bool { seen, _ := look("rich"); return seen })
 	o.model.mu.Lock()

@@ -49,9 +49,24 @@ func (o *observer) watchScalers(namespace string) {
 			case <-ctx.Done():
 			case <-again:
 			case <-time.After(pollsPerTry * pollObjects): // as rarely as for a kind that may not be watched
+				o.renewScalers(namespace)
+				return
 			}
 		}
 	})
+}
+
+// renewScalers begins anew in a namespace, if anything is there still that could be scaled.
+func (o *observer) renewScalers(namespace string) {
+	o.mu.Lock()
+	delete(o.scaled, namespace)
+	delete(o.scalerEyes, namespace)
+	delete(o.scalersAgain, namespace)
+	o.mu.Unlock()
+	// Whoever joins from here on begins by himself.
+	if o.model.scalable(namespace) {
+		o.scalers(namespace)
+	}
 }
 
 // retryScalers is told that requests are being made in a namespace anyway: where autoscalers were refused, rights may

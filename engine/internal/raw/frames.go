@@ -29,6 +29,7 @@ func newFrames(in io.Reader) *frames { return &frames{in: in} }
 
 // next is the following object, until next is called again. Like a decoder's, its error is io.EOF only between two.
 func (f *frames) next() ([]byte, error) {
+	f.start = skipSpace(f.buffer[:f.end], f.start) // API servers send a line break behind each
 	if f.start == f.end && len(f.buffer) > keptBuffer {
 		f.buffer, f.start, f.end = nil, 0, 0
 	}

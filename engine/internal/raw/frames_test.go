@@ -85,6 +85,16 @@ func TestFramesThatNeverEnd(t *testing.T) {
 	}
 }
 
+func TestAFramesMemoryIsNotKept(t *testing.T) {
+	f := newFrames(strings.NewReader(`{"a":"` + strings.Repeat("y", 4*keptBuffer) + "\"}\n"))
+	if _, err := f.next(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.next(); !errors.Is(err, io.EOF) || len(f.buffer) > keptBuffer {
+		t.Errorf("%v, and %d bytes are kept", err, len(f.buffer))
+	}
+}
+
 type endless struct{}
 
 func (endless) Read(into []byte) (int, error) {

@@ -37,15 +37,31 @@ func (s *Server) ServeObjects(listener net.Listener) error {
 // objects serves one connection. Whoever has left waits for no answer, so what is under way then is cancelled.
 func (s *Server) objects(connection net.Conn) {
 	ctx, cancel := context.WithCancel(context.Background())
-	running := newCalls(ctx, s.call, func(answers *enginev1.ObjectAnswers) {
-		if writeFrame(connection, answers) != nil {
-			_ = connection.Close() // the caller hears that no answer will come
-		}
-	})
+	running := newCalls(ctx, s.call, func(answers *enginev1.ObjectAnswers) { sendAnswers(connection, answers) })
 	_ = readCalls(bufio.NewReaderSize(connection, readAhead), running)
 	cancel()
 	_ = connection.Close()
 	running.finish()
+}
+
+// sendAnswers must not fail for one answer that cannot be a message: the connection is everybody's.
+func sendAnswers(connection net.Conn, answers *enginev1.ObjectAnswers) {
+	frame, err := frameOf(answers)
+	if err != nil {
+		for i, answer := range answers.GetAnswers() {
+			if _, odd := proto.Marshal(answer); odd != nil {
+				why := fault.New(enginev1.Fault_UNKNOWN, "the answer cannot be told: %v", odd).Proto()
+				answers.Answers[i] = &enginev1.ObjectAnswer{Id: answer.GetId(), Fault: why}
+			}
+		}
+		frame, err = frameOf(answers)
+	}
+	if err == nil {
+		_, err = connection.Write(frame)
+	}
+	if err != nil {
+		_ = connection.Close() // the caller hears that no answer will come
+	}
 }
 
 func readCalls(in io.Reader, running *calls) error {
@@ -79,15 +95,10 @@ func readFrame(in io.Reader, message proto.Message) error {
 	return proto.Unmarshal(body, message)
 }
 
-func writeFrame(out io.Writer, message proto.Message) error {
+func frameOf(message proto.Message) ([]byte, error) {
 	size := proto.Size(message)
 	frame := binary.BigEndian.AppendUint32(make([]byte, 0, frameHead+size), uint32(size))
-	frame, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(frame, message)
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(frame)
-	return err
+	return proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(frame, message)
 }
 
 // call runs one verb; a watch tells before it ends. A failure is part of the answer.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"runtime"
 	"sync/atomic"
 	"testing"
 
@@ -107,28 +108,62 @@ func TestWhatIsToldComesInOrderBeforeTheAnswer(t *testing.T) {
 }
 
 func TestASlowReaderHoldsAWatch(t *testing.T) {
-	out, read := make(chan int), make(chan struct{})
-	told := make(chan int, 3)
+	sending, read := make(chan int), make(chan struct{})
+	told := make(chan uint64, 2)
+	begin := make(chan struct{})
 	running := newCalls(t.Context(), func(_ context.Context, call *enginev1.ObjectCall, tell func(*enginev1.ObjectAnswer)) *enginev1.ObjectAnswer {
-		for number := range cap(told) {
-			tell(&enginev1.ObjectAnswer{Id: call.GetId(), Batch: &enginev1.WatchBatch{}})
-			told <- number
+		if call.GetId() == 2 {
+			<-begin
 		}
+		tell(&enginev1.ObjectAnswer{Id: call.GetId(), Batch: &enginev1.WatchBatch{}})
+		told <- call.GetId()
 		return &enginev1.ObjectAnswer{Id: call.GetId()}
 	}, func(message *enginev1.ObjectAnswers) {
-		out <- len(message.GetAnswers())
+		sending <- len(message.GetAnswers())
 		<-read
 	})
 	running.start(&enginev1.ObjectCall{Id: 1})
-	for number := range cap(told) {
-		if count := <-out; count != 1 || len(told) != number {
-			t.Fatalf("%d answers at once, %d told before they were read", count, len(told))
-		}
-		read <- struct{}{}
+	running.start(&enginev1.ObjectCall{Id: 2})
+	<-sending // the first one's batch, which its own goroutine sends
+	close(begin)
+	for running.waiting() == 0 { // the second one's, which goes with the next message
+		runtime.Gosched()
 	}
-	<-out
+	if len(told) != 0 {
+		t.Fatal("told before it was read")
+	}
+	read <- struct{}{}
+	<-sending
+	if len(told) != 0 {
+		t.Fatal("the second was told before it was read, or the first before it had sent all")
+	}
 	close(read)
+	go func() {
+		for range sending {
+		}
+	}()
 	running.finish()
+	close(sending)
+	if len(told) != 2 {
+		t.Error("not all was told")
+	}
+}
+
+func TestAnAnswerThatCannotBeToldEndsOnlyItself(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer func() { _ = ours.Close() }()
+	go sendAnswers(theirs, &enginev1.ObjectAnswers{Answers: []*enginev1.ObjectAnswer{
+		{Id: 1, Object: []byte("{}")},
+		{Id: 2, Fault: &enginev1.Fault{Message: "caf\xe9"}},
+	}})
+	var got enginev1.ObjectAnswers
+	if err := readFrame(ours, &got); err != nil {
+		t.Fatal(err)
+	}
+	first, second := got.GetAnswers()[0], got.GetAnswers()[1]
+	if string(first.GetObject()) != "{}" || second.GetId() != 2 || second.GetFault().GetMessage() == "" {
+		t.Errorf("got %v", &got)
+	}
 }
 
 func TestAFailureIsAnAnswer(t *testing.T) {
@@ -137,7 +172,11 @@ func TestAFailureIsAnAnswer(t *testing.T) {
 		{Id: 7, Verb: &enginev1.ObjectCall_Get{Get: &enginev1.GetRequest{Cluster: "none"}}},
 		{Id: 8},
 	}}
-	if err := writeFrame(connection, sent); err != nil {
+	frame, err := frameOf(sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connection.Write(frame); err != nil {
 		t.Fatal(err)
 	}
 	kinds := map[uint64]enginev1.Fault_Kind{}
