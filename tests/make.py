@@ -1,5 +1,6 @@
 """Builders for tests: name what matters, default the rest."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -25,6 +26,7 @@ def release(
     generation: int = 1,
     status: ReleaseStatus | None = None,
     deleted: bool = False,
+    finalizers: Sequence[str] = (FINALIZER,),
     annotations: dict[str, str] | None = None,
     rollback_limit: int | None = None,
     policies: list[str] | None = None,
@@ -38,7 +40,7 @@ def release(
             uid="uid-shop",
             resource_version="1",
             generation=generation,
-            finalizers=[FINALIZER],
+            finalizers=list(finalizers),
             annotations={EXTERNAL_NAME: "shop"} | (annotations or {}),
             deletion_timestamp="2026-11-15T11:00:00Z" if deleted else None,
         ),

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from make import NOW, objects, record, release
 
+from pilothouse.api.release import FINALIZER
 from pilothouse.core.decide import DELETION, decide
 from pilothouse.core.desired import ChartAsk, desired
 from pilothouse.core.observed import Decoded, Health, Observed, Running
@@ -218,6 +219,44 @@ def test_rules(observed, attempts, plan):
 )
 def test_deletion(observed, attempts, plan):
     assert plan_for(GONE, attempts, **observed) == plan
+
+
+FINALIZERS = ["usage.example.test/in-use", FINALIZER, "foregroundDeletion"]
+
+
+@pytest.mark.parametrize(
+    "observed",
+    [
+        pytest.param({"record": OURS}, id="not uninstalled"),
+        pytest.param({}, id="not let go, though nothing is there"),
+        pytest.param({"record": OURS, "holder": "first"}, id="not let go, though another has it"),
+        pytest.param({"record": record(1, "pending-install", "x")}, id="not unlocked"),
+        pytest.param(
+            {"record": OURS, "running": Running("Upgrade", OLDER.digest, waiting=True)},
+            id="what is under way is not ended",
+        ),
+    ],
+)
+def test_finalizers_of_others_delay_the_deletion(observed):
+    one = release(deleted=True, finalizers=FINALIZERS)
+    held, seen = desired(one), Observed(**observed)
+    plan = plan_for(held, failed(2, DELETION), **observed)
+    said = "waits for the finalizers of others: usage.example.test/in-use, foregroundDeletion"
+    assert plan == Stop("OtherFinalizers", said)
+    status = conclude_quiet(one, held, seen, classify(held, seen, NOW), plan, NOW)
+    told = {one.type: (one.status, one.reason, one.message) for one in status.conditions}
+    assert told == {
+        "Synced": ("False", "OtherFinalizers", said),
+        "Ready": ("False", "Deleting", said),
+    }
+
+
+def test_finalizers_of_others_delay_nothing_else():
+    assert plan_for(desired(release(finalizers=FINALIZERS))) == Install("not installed")
+    left_behind = release(deleted=True, finalizers=FINALIZERS, deletion_policy="Orphan")
+    assert plan_for(desired(left_behind), record=OURS) == LetGo()
+    paused = release(deleted=True, finalizers=FINALIZERS, policies=[])
+    assert plan_for(desired(paused), record=OURS) == Rest("paused")
 
 
 def test_the_older_of_two_releases_keeps_it():

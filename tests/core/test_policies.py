@@ -9,7 +9,7 @@ from pilothouse.core.decide import decide
 from pilothouse.core.desired import desired
 from pilothouse.core.observed import Decoded, Observed
 from pilothouse.core.plan import Plan, name_of
-from pilothouse.core.policy import seniority
+from pilothouse.core.policy import seniority, writes
 from pilothouse.core.retry import Attempts
 from pilothouse.core.state import classify
 
@@ -60,6 +60,9 @@ def test_each_combination(row):
     assert name_of(plan_for(policies, record=other, deleted=True)) == deleted
     wanted = desired(release(policies=policies))
     assert wanted.policies.late_initialize == (fills_in == "yes")
+    # Whoever can do nothing keeps nobody from doing it; whoever is paused goes on one day.
+    acts = {"Install", "Upgrade", "Uninstall"} & {absent, differs, deleted}
+    assert writes(release(policies=policies)) == bool(acts or not policies)
 
 
 def test_the_first_of_two_is_the_older_or_the_one_that_has_acted():

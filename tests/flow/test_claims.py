@@ -47,11 +47,14 @@ def test_the_older_of_two_keeps_the_helm_release(stage: Stage, hub, helm4, names
 
 
 def test_one_that_only_looks_claims_nothing(stage: Stage, namespace) -> None:
-    stage.release("looker", "hello", namespace, annotations=named("shared"), policies=("Observe",))
-    stage.refused("looker", "NotAllowed")
+    lookers = {"looker": ("Observe",), "onlooker": ("Observe", "LateInitialize")}
+    for name, policies in lookers.items():
+        stage.release(name, "hello", namespace, annotations=named("shared"), policies=policies)
+    for name in lookers:
+        stage.refused(name, "NotAllowed")
     stage.release("doer", "hello", namespace, annotations=named("shared"))
-    stage.wait("doer", "Ready")
-    stage.wait("looker", "Ready")
+    for name in ("doer", *lookers):
+        stage.wait(name, "Ready")
 
 
 def test_the_same_name_on_two_clusters_is_two_releases(stage: Stage, edge, namespace) -> None:

@@ -5,6 +5,11 @@ import json
 from stage import Stage, conditions, eventually, history
 
 
+def hold(hub, name: str, *finalizers: str) -> None:
+    patch = json.dumps({"metadata": {"finalizers": finalizers}})
+    hub.kubectl("patch", "release", name, "--type=merge", "-p", patch)
+
+
 def test_a_release_is_installed_upgraded_and_removed(stage: Stage, hub, helm4, namespace) -> None:
     stage.release("shop", "hello", namespace, {"message": "good morning"})
     release = stage.wait("shop", "Ready")
@@ -40,7 +45,15 @@ def test_a_release_is_installed_upgraded_and_removed(stage: Stage, hub, helm4, n
     (said,) = stage.told("shop", "UpdatedExternalResource")
     assert "values changed: message" in said
 
-    stage.delete("shop")
+    # Others who have a finalizer on it may still need what runs.
+    ours, theirs = release["metadata"]["finalizers"][0], "example.test/backup"
+    hold(hub, "shop", ours, theirs)
+    hub.kubectl("delete", "release", "shop", "--wait=false")
+    assert stage.refused("shop", "OtherFinalizers").endswith(f"of others: {theirs}")
+    assert "shop" in hub.kubectl("get", "cm", "-n", namespace, "-o", "name")
+    hold(hub, "shop", ours)
+    hub.kubectl("wait", "--for=delete", "release/shop", "--timeout=60s")
+    stage.applied.remove("shop")
     assert json.loads(helm4(hub, "list", "-n", namespace, "-o", "json")) == []
     assert "NotFound" in hub.kubectl("get", "cm", "shop", "-n", namespace, check=False)
 

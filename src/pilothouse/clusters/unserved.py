@@ -5,25 +5,25 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 
 import msgspec
-import structlog
 
 from pilothouse.api.kinds import NAMESPACED_RELEASE
 from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
+from pilothouse.clusters.owed import Owed, Pace
 from pilothouse.core.conditions import SYNCED, condition, find, merge
 from pilothouse.engine.client import EngineClient
 from pilothouse.errors import PilothouseError, Unavailable
 from pilothouse.ports import Credentials
-
-log = structlog.get_logger(__name__)
 
 REASON = "NotReconciled"
 MESSAGE = (
     "this version of Pilothouse does not reconcile namespaced Releases yet: "
     "use a cluster-scoped Release of helm.crossplane.io"
 )
+# There may be thousands of them, and an account that may not write to any.
+PACE = Pace(longest=600.0)
 
 
 async def census(engine: EngineClient, at: Credentials) -> str:
@@ -44,30 +44,21 @@ async def census(engine: EngineClient, at: Credentials) -> str:
 class UnservedNotes:
     """Writes one condition per generation, and nothing else."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: Objects, pace: Pace = PACE) -> None:
         self._objects = objects
         self._cache = Cache(NAMESPACED_RELEASE)
-        self._pending: set[Key] = set()
+        self._owed = Owed(self._write, pace)
 
     async def follow(self, engine: EngineClient, at: Credentials) -> None:
         """Watch namespaced Releases for ever."""
         async with asyncio.TaskGroup() as tasks:
-            news = asyncio.Event()
 
             def changed(key: Key, value: msgspec.Struct | None) -> None:
                 if isinstance(value, Release) and not _noted(value):
-                    self._pending.add(key)
-                    news.set()
+                    self._owed.add(key)
 
-            tasks.create_task(self._write_all(news), name="note namespaced releases")
+            tasks.create_task(self._owed.run(), name="note namespaced releases")
             await self._cache.follow(engine, at, changed, synced=lambda: None)
-
-    async def _write_all(self, news: asyncio.Event) -> None:
-        while True:
-            await news.wait()
-            news.clear()
-            while self._pending:
-                await self._write(self._pending.pop())
 
     async def _write(self, key: Key) -> None:
         release = self._cache.get(key)
@@ -83,10 +74,7 @@ class UnservedNotes:
         )
         conditions = msgspec.to_builtins(merge(release.status.conditions, said))
         patch = {"status": {"conditions": conditions}}
-        try:
-            await self._objects.merge(NAMESPACED_RELEASE, key, patch, subresource="status")
-        except PilothouseError as error:
-            log.warning("cannot note a namespaced Release", key=str(key), error=error.message)
+        await self._objects.merge(NAMESPACED_RELEASE, key, patch, subresource="status")
 
 
 def _noted(release: Release) -> bool:

@@ -1,23 +1,18 @@
 """ProviderConfigs know how many Releases use them, and do not go while one does."""
 
-import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
-
-import structlog
 
 from pilothouse.api.kinds import PROVIDER_CONFIG
 from pilothouse.api.meta import Condition, Key
 from pilothouse.api.provider import IN_USE, ProviderConfig
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
+from pilothouse.clusters.owed import Owed, Pace
 from pilothouse.core.conditions import condition, find, merge
-from pilothouse.errors import EngineLost, PilothouseError
-
-log = structlog.get_logger(__name__)
 
 # A hundred Releases that appear together are one write.
-SETTLE_SECONDS = 1.0
+PACE = Pace(settle=1.0)
 GOING = "Terminating"
 
 
@@ -29,32 +24,20 @@ class UsageKeeper:
         objects: Objects,
         configs: Cache[ProviderConfig],
         users: Callable[[str], int],
+        pace: Pace = PACE,
     ) -> None:
         self._objects = objects
         self._configs = configs
         self._users = users
-        self._dirty: set[str] = set()
-        self._news = asyncio.Event()
+        self._owed = Owed(self._write, pace)
 
     def changed(self, config: str) -> None:
         """A config, or who uses it, changed."""
-        self._dirty.add(config)
-        self._news.set()
+        self._owed.add(config)
 
     async def run(self) -> None:
         """Write what changed, until cancelled."""
-        while True:
-            await self._news.wait()
-            await asyncio.sleep(SETTLE_SECONDS)
-            self._news.clear()
-            dirty, self._dirty = self._dirty, set()
-            for name in dirty:
-                try:
-                    await self._write(name)
-                except EngineLost:
-                    self.changed(name)
-                except PilothouseError as error:
-                    log.warning("cannot write the users", config=name, error=error.message)
+        await self._owed.run()
 
     async def _write(self, name: str) -> None:
         key = Key(PROVIDER_CONFIG.qualified, "", name)

@@ -108,7 +108,13 @@ def _hands_off(desired: Desired, observed: Observed) -> Plan | None:
     """Return the plan when nothing may be done to the Helm release, whatever its state."""
     if desired.paused:
         return Rest("paused")
-    if desired.absent and (observed.holder or not desired.policies.delete):
+    if desired.absent and not desired.policies.delete:
+        return LetGo()
+    if desired.held_by:
+        # Whoever put them there may still need what is deployed.
+        others = ", ".join(desired.held_by)
+        return Stop("OtherFinalizers", f"waits for the finalizers of others: {others}")
+    if desired.absent and observed.holder:
         return LetGo()
     if observed.holder:
         said = (

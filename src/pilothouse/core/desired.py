@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from pilothouse.api.release import Release, ReleaseParameters
+from pilothouse.api.release import FINALIZER, Release, ReleaseParameters
 from pilothouse.core import inline
 from pilothouse.core.access import OPEN, Access, Way
 from pilothouse.core.chart_source import check_source, plain_source, told_version
@@ -114,6 +114,8 @@ class Desired:
     digest: str
     generation: int = 0
     absent: bool = False
+    # Finalizers of others on what is to be absent.
+    held_by: tuple[str, ...] = ()
     paused: bool = False
     wait: bool = False
     timeout: timedelta = DEFAULT_TIMEOUT
@@ -175,6 +177,7 @@ def desired(
         alike=frozenset(others) - {one},
         generation=release.metadata.generation,
         absent=absent,
+        held_by=tuple(one for one in release.metadata.finalizers if absent and one != FINALIZER),
         paused=release.paused or not release.spec.management_policies,
         wait=wanted.wait,
         timeout=_timeout(wanted.wait_timeout, lenient=absent),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pilothouse.api.release import Release
 
 ALL = "*"
+_CHANGES = frozenset({ALL, "Create", "Update", "Delete"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,5 +48,9 @@ def seniority(release: Release) -> tuple[str, bool, str]:
 
 
 def writes(release: Release) -> bool:
-    """Whether a Release may ever change its Helm release; one that only observes claims nothing."""
-    return set(release.spec.management_policies) != {"Observe"}
+    """Whether a Release may ever change its Helm release; one that only observes claims nothing.
+
+    Without any policy it is paused, and keeps what it has.
+    """
+    given = release.spec.management_policies
+    return not given or not _CHANGES.isdisjoint(given)
