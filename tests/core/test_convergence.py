@@ -15,7 +15,7 @@ from pilothouse.core.plan import Install, LetGo, Rollback, Stop, Uninstall, Upgr
 from pilothouse.faults import FaultKind
 
 UNINSTALLED = ["fail before", "fail after", "crash before", "crash during", "crash after"]
-STEPS = ["step", "sleep", "crash before", "crash after"]
+STEPS = ["step", "sleep", "crash before", "crash after", "lose sight", "cannot compare"]
 
 
 @given(st.lists(EVERYTHING, max_size=25))

@@ -17,7 +17,7 @@ from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.conditions import SYNCED, find
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
-from pilothouse.core.drift import CALM, Standing, judge, worth_searching
+from pilothouse.core.drift import Standing, judge, worth_searching
 from pilothouse.core.drift_known import Finding, Known, found, repaired, swept
 from pilothouse.core.drift_report import Mended, conclude_repair, news, with_drift
 from pilothouse.core.observed import ObjectRef, Observed, Record, Running, Suspect
@@ -103,12 +103,10 @@ class Repairs:
             return observed  # out of sync: an action is due, and applies everything
         seen = observed.objects.suspects if observed.objects else ()
         observed = self._with_found(key, observed)
-        suspects = observed.objects.suspects if observed.objects else ()
-        if not suspects and not everything and key not in self._known:
-            return replace(observed, drift=CALM)
-        now = self._clock.now()
-        known = swept(self._known.get(key, _NOTHING), suspects, now)
-        self._remember(key, known)
+        now, known = self._clock.now(), self._known.get(key, _NOTHING)
+        if known is not _NOTHING:
+            known = swept(known, observed.objects.suspects if observed.objects else None, now)
+            self._remember(key, known)
         drift = judge(wanted.drift, wanted.policies, observed, known, now)
         if observed.record and key not in self._comparing:
             if everything and worth_searching(wanted.drift, observed.record):
@@ -173,7 +171,7 @@ class Repairs:
         told = news(release, drift, wanted.secrets, known.named)
         written = await self._statuses.write(key, release, status)
         fights = [one for one in drift.stands if one.why is Standing.FIGHT]
-        if fights:
+        if fights and not drift.unsettled:
             places = {(one.ref, place.path) for one in fights for place in one.differences}
             known = self._known.get(key, _NOTHING)  # a comparison may have ended meanwhile
             self._remember(key, replace(known, named=known.named | places))
