@@ -19,7 +19,7 @@ from pilothouse.core.conclude import (
     conclude_fault,
 )
 from pilothouse.core.conditions import find
-from pilothouse.core.decide import decide, question
+from pilothouse.core.decide import decide, has_given_up, question
 from pilothouse.core.desired import Desired, desired
 from pilothouse.core.drift import CALM, Drift, judge
 from pilothouse.core.drift_known import (
@@ -32,7 +32,7 @@ from pilothouse.core.drift_known import (
     repaired,
     swept,
 )
-from pilothouse.core.drift_report import DRIFTED, with_drift
+from pilothouse.core.drift_report import DRIFTED, is_final, with_drift
 from pilothouse.core.observed import Decoded, Health, ObjectRef, Objects, Observed, Record, Suspect
 from pilothouse.core.outcome import Ended, Fault, Outcome
 from pilothouse.core.plan import (
@@ -160,13 +160,14 @@ class World:
             )
             self.write(conclusion.status)
             return Wait("refused")
-        observed = self.look(wanted, self.observed())
+        attempts = attempts_of(self.release)
+        observed = self.look(wanted, self.observed(), final=has_given_up(wanted, attempts))
         state = classify(wanted, observed, self.now)
-        plan = decide(wanted, observed, state, attempts_of(self.release), self.now)
+        plan = decide(wanted, observed, state, attempts, self.now)
         match plan:
             case Rest() | Wait() | Stop():
                 status = conclude_quiet(self.release, wanted, observed, state, plan, self.now)
-                if status.synced and observed.drift is not None:
+                if is_final(status) and observed.drift is not None:
                     status = with_drift(self.release, status, observed.drift, (), self.now)
                     if not drifted(status) and drifted(self.release.status):
                         assert not self.drifted, "called right what still differs"
@@ -189,11 +190,11 @@ class World:
         self.unseen = False
         return plan
 
-    def look(self, wanted: Desired, observed: Observed) -> Observed:
+    def look(self, wanted: Desired, observed: Observed, *, final: bool) -> Observed:
         """Judge drift as the loop does; what a comparison says, the next pass knows."""
         self.drift = CALM
         made_from = observed.record.digest if observed.record else ""
-        if wanted.absent or (made_from and made_from != wanted.digest):
+        if wanted.absent or (made_from and made_from != wanted.digest and not final):
             return observed
         suspects = observed.objects.suspects if observed.objects else None
         self.known = swept(self.known, suspects, self.now)

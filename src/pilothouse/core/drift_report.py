@@ -8,8 +8,8 @@ import msgspec
 
 from pilothouse.api.release import Release
 from pilothouse.api.status import DriftedObject, ReleaseStatus
-from pilothouse.core.conditions import condition, find, merge
-from pilothouse.core.decide import asked_for
+from pilothouse.core.conditions import SYNCED, condition, find, merge
+from pilothouse.core.decide import GIVEN_UP, asked_for
 from pilothouse.core.desired import Desired
 from pilothouse.core.drift import Drift, Standing, Stands
 from pilothouse.core.drift_known import Correction, Place
@@ -35,6 +35,12 @@ class Mended:
     # Why some objects, or all, could not be put back.
     failed: dict[ObjectRef, str]
     errand: Errand = field(default_factory=Errand)
+
+
+def is_final(status: ReleaseStatus) -> bool:
+    """Whether what is deployed stays, so that what differs from it is worth telling."""
+    synced = find(status.conditions, SYNCED)
+    return synced is not None and (synced.status == "True" or synced.reason == GIVEN_UP)
 
 
 def with_drift(

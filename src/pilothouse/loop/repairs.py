@@ -14,12 +14,11 @@ import structlog
 from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.api.status import ReleaseStatus
-from pilothouse.core.conditions import SYNCED, find
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
 from pilothouse.core.drift import Standing, judge, worth_searching
 from pilothouse.core.drift_known import Finding, Known, found, repaired, swept
-from pilothouse.core.drift_report import Mended, conclude_repair, news, with_drift
+from pilothouse.core.drift_report import Mended, conclude_repair, is_final, news, with_drift
 from pilothouse.core.observed import ObjectRef, Observed, Record, Running, Suspect
 from pilothouse.core.outcome import Errand
 from pilothouse.core.plan import Repair
@@ -92,14 +91,19 @@ class Repairs:
         observed: Observed,
         *,
         everything: bool = False,
+        final: bool = False,
     ) -> Observed:
-        """Judge what the eyes saw; what must be compared is, beside this pass: `everything` when asked to."""
+        """Judge what the eyes saw; what must be compared is, beside this pass: `everything` when asked to.
+
+        What is deployed is not what is wanted, and yet `final`, when nothing more is tried.
+        """
         if key in self._repairing:
             return replace(observed, running=observed.running or self._repairing[key][0])
         if wanted.paused or wanted.absent or observed.holder or observed.running:
             return observed
         made_from = observed.record.digest if observed.record else ""
-        if made_from and made_from != wanted.digest and wanted.policies.update:
+        another = made_from and made_from != wanted.digest
+        if another and wanted.policies.update and not final:
             return observed  # out of sync: an action is due, and applies everything
         seen = observed.objects.suspects if observed.objects else ()
         observed = self._with_found(key, observed)
@@ -160,8 +164,8 @@ class Repairs:
         self, key: Key, release: Release, wanted: Desired, observed: Observed, status: ReleaseStatus
     ) -> Release:
         """Write a status with what stands, and tell what is new of it."""
-        drift, synced = observed.drift, find(status.conditions, SYNCED)
-        if drift is None or synced is None or synced.status != "True":
+        drift = observed.drift
+        if drift is None or not is_final(status):
             return await self._statuses.write(key, release, status)
         now = self._clock.now()
         if drift.until:
