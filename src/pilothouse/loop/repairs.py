@@ -25,6 +25,7 @@ from pilothouse.core.plan import Repair
 from pilothouse.core.redact import redact
 from pilothouse.errors import EngineLost, PilothouseError
 from pilothouse.faults import FaultKind
+from pilothouse.loop.findings import finding_of
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.slots import Slots
 from pilothouse.loop.statuses import Statuses
@@ -205,7 +206,7 @@ class Repairs:
                 told = await target.compare(wanted.release, revision, suspects)
             now = self._clock.now()
             said = {one.ref: one for one in told}
-            done([_finding(one, said.get(one.ref), now) for one in suspects])
+            done([finding_of(one, said.get(one.ref), now) for one in suspects])
         except EngineLost:
             self._queue.add_after(key, AFTER_LOSS)
             return
@@ -251,7 +252,7 @@ class Repairs:
         unsure = {one.ref for one in told if one.fault}
         kept = [one for one in held if held_revision == revision and one.ref in unsure]
         findings = [
-            _finding(Suspect(one.ref), one, self._clock.now())
+            finding_of(Suspect(one.ref), one, self._clock.now())
             for one in told
             if (one.differences or one.missing) and not one.fault
         ]
@@ -292,17 +293,3 @@ class Repairs:
         took = round((now - began).total_seconds() * 1000, 1)
         log.info("repaired", key=str(key), objects=len(mended.corrections), took_ms=took)
         self._queue.add(key)
-
-
-def _finding(suspect: Suspect, told: Comparison | None, now: datetime) -> Finding:
-    if told is None:
-        return Finding(suspect, now)
-    return Finding(
-        suspect,
-        now,
-        differences=told.differences,
-        missing=told.missing,
-        expires=told.expires,
-        scaled=told.scaled,
-        fault=told.fault,
-    )
