@@ -15,7 +15,7 @@ from pilothouse.core.plan import Install, LetGo, Rollback, Stop, Uninstall, Upgr
 from pilothouse.faults import FaultKind
 
 UNINSTALLED = ["fail before", "fail after", "crash before", "crash during", "crash after"]
-STEPS = ["step", "sleep", "crash before", "crash after"]
+STEPS = ["step", "sleep", "crash before", "crash after", "lose sight", "cannot compare"]
 
 
 @given(st.lists(EVERYTHING, max_size=25))
@@ -124,6 +124,8 @@ def test_with_a_rollback_limit_it_ends_as_asked_or_says_why_not(history, limit):
         assert plan.kind == "RollbackLimitReached"
         assert world.release.status.failed >= limit
         assert world.storage is None or not world.storage.pending
+        if world.storage and world.storage.status == "deployed" and world.storage.digest:
+            assert not world.drifted, "what runs is kept as it was deployed"
         world.edit(9)  # a new question is tried at once
         world.settle()
     assert world.storage
@@ -147,6 +149,12 @@ def test_a_failed_upgrade_goes_back_to_what_was_good():
         "failed once, and rollbackLimit 1 allows no further try; the last good revision runs; "
         "edit the spec to try again: it broke"
     )
+    deployments, revision = list(world.deployments), world.storage
+    world.happen("edited by hand", (0, "/data/colour"))
+    assert isinstance(world.settle(), Stop)
+    assert not world.drifted
+    assert (world.deployments, world.storage) == (deployments, revision)
+    assert synced in world.release.status.conditions
 
 
 @pytest.mark.parametrize(

@@ -74,12 +74,27 @@ def test_a_difference_is_put_back_without_what_others_may_change():
     [
         seen(running=Running("Upgrade", "d")),
         replace(seen(), record=record(1, "failed", "d")),
-        replace(seen(), record=record(2, "deployed", "d")),
-        replace(seen(), objects=None),
     ],
 )
 def test_while_something_else_is_going_on_nothing_is_drift(observed):
     assert judged(compared(REPLICAS), observed=observed) == Drift()
+
+
+UNSEEN = [replace(seen(), objects=None), replace(seen(), record=record(2, "deployed", "d"))]
+
+
+@pytest.mark.parametrize("observed", UNSEEN)
+def test_without_a_sight_of_its_objects_nothing_is_known(observed):
+    assert judged(compared(REPLICAS), observed=observed) == Drift(unsettled=True)
+    ignoring = DriftRules(DriftMode.IGNORE)
+    assert judged(compared(REPLICAS), ignoring, observed) == Drift(), "nobody wants to know"
+
+
+def test_what_was_found_outlasts_a_sight_that_is_lost():
+    known = repaired(compared(REPLICAS), (Correction(WEB, (REPLICAS,)),), {WEB: "no"}, NOW)
+    assert swept(known, None, NOW) == known
+    gone = swept(known, (), NOW)
+    assert (gone.findings, gone.failures) == ({}, {})
 
 
 def test_an_autoscalers_replicas_and_an_injected_bundle_are_rightly_owned():
@@ -155,6 +170,18 @@ def test_a_repair_is_not_judged_by_what_was_seen_before_it():
     later = NOW + timedelta(seconds=3)
     assert judge(RULES, ALL, seen(), known, later).compare, "the eyes should have said so by then"
     assert judged(known, observed=seen(replace(SUSPECT, sight=2))).compare
+
+
+def test_what_a_repair_leaves_still_stands():
+    fought = (Correction(WEB, (REPLICAS,)),)
+    known = compared(REPLICAS)
+    for _ in range(FIGHT_CORRECTIONS):
+        known = repaired(known, fought, {}, NOW)
+    known = found(known, 1, [Finding(SUSPECT, NOW, differences=(REPLICAS, IMAGE))])
+    drift = judged(known)
+    assert drift.correct == (Correction(WEB, (IMAGE,), ("/spec/replicas",)),)
+    after = judged(repaired(known, drift.correct, {}, NOW))
+    assert (after.stands, after.correct, after.unsettled) == (drift.stands, (), False)
 
 
 def test_a_failed_repair_stands_and_is_tried_again_later():
@@ -268,11 +295,65 @@ def test_what_stands_is_told_once():
     assert (again, same) == ([], status)
     more, status = told(compared(REPLICAS, IMAGE), status, warn)
     assert len(more) == 1
-    _, status = told(Known(), status, warn)
+    _, status = told(compared(), status, warn)
     assert status.drift == []
     assert [(one.type, one.status, one.reason) for one in status.conditions] == [
         ("Drifted", "False", "NoDrift")
     ]
+
+
+def fails(known: Known, times: int) -> Known:
+    for number in range(times):
+        known = found(known, 1, [Finding(SUSPECT, NOW, fault=f"refused {number}")])
+    return known
+
+
+@pytest.mark.parametrize(
+    "known",
+    [Known(), fails(compared(REPLICAS), 1), fails(compared(REPLICAS), 2), fails(Known(), 2)],
+)
+@pytest.mark.parametrize("mode", [DriftMode.WARN, DriftMode.CORRECT])
+def test_what_is_not_known_changes_nothing_that_was_said(known, mode):
+    warn = DriftRules(DriftMode.WARN)
+    _, status = told(compared(REPLICAS), ReleaseStatus(), warn)
+    drift = judged(known, DriftRules(mode))
+    assert (drift.unsettled, drift.correct) == (True, ())
+    assert told(known, status, DriftRules(mode)) == ([], status)
+    assert told(known, ReleaseStatus(), DriftRules(mode)) == ([], ReleaseStatus())
+    assert told(compared(REPLICAS), status, warn) == ([], status), "it was told before"
+
+
+def test_what_is_compared_before_it_is_put_back_is_not_called_right():
+    drift = judged(compared(REPLICAS), observed=seen(replace(SUSPECT, sight=2)))
+    assert (drift.unsettled, bool(drift.compare), drift.correct) == (True, True, ())
+    drift = judged(compared(), observed=seen(replace(SUSPECT, sight=2)))
+    assert (drift.unsettled, bool(drift.compare)) == (True, True), "it was right, and is written"
+
+
+def test_one_that_is_not_known_keeps_the_others_from_being_told_twice():
+    other = Suspect(replace(WEB, name="other"), 5, 1)
+    drift = judged(compared(REPLICAS), DriftRules(DriftMode.WARN), seen(SUSPECT, other))
+    assert (drift.unsettled, drift.compare, len(drift.stands)) == (True, (other,), 1)
+    it = release()
+    assert news(it, drift, (), frozenset()) == []
+    assert with_drift(it, it.status, drift, (), NOW) == it.status
+
+
+def test_a_comparison_that_keeps_failing_is_told_beside_what_is_known():
+    warn = DriftRules(DriftMode.WARN)
+    _, status = told(compared(REPLICAS), ReleaseStatus(), warn)
+    said, status = told(fails(compared(REPLICAS), 3), status, warn)
+    changed = "/spec/replicas of Deployment web was changed by kubectl-edit"
+    assert (said, status.conditions[0].message) == (
+        [],
+        f"{changed}, and cannot be compared again: refused 2",
+    )
+    said, status = told(fails(compared(REPLICAS), 3), status)
+    assert status.conditions[0].message == f"{changed}, and cannot be put back: refused 2"
+    _, status = told(fails(Known(), 3), status, warn)
+    assert status.conditions[0].message == "Deployment web cannot be compared: refused 2"
+    after = found(fails(compared(REPLICAS), 3), 1, [Finding(SUSPECT, NOW, differences=(IMAGE,))])
+    assert judged(after).correct == (Correction(WEB, (IMAGE,)),)
 
 
 def test_a_release_that_never_drifted_says_nothing_of_it():

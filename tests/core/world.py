@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 from make import NOW, objects, record, release
 
 from pilothouse.api.release import Release
+from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.conclude import (
     announce,
     attempts_of,
     conclude_action,
     conclude_fault,
 )
-from pilothouse.core.decide import decide, question
+from pilothouse.core.conditions import find
+from pilothouse.core.decide import decide, has_given_up, question
 from pilothouse.core.desired import Desired, desired
 from pilothouse.core.drift import CALM, Drift, judge
 from pilothouse.core.drift_known import (
@@ -30,7 +32,7 @@ from pilothouse.core.drift_known import (
     repaired,
     swept,
 )
-from pilothouse.core.drift_report import with_drift
+from pilothouse.core.drift_report import DRIFTED, is_final, with_drift
 from pilothouse.core.observed import Decoded, Health, ObjectRef, Objects, Observed, Record, Suspect
 from pilothouse.core.outcome import Ended, Fault, Outcome
 from pilothouse.core.plan import (
@@ -62,6 +64,7 @@ TROUBLE = st.one_of(
         st.sampled_from(["crash before", "crash during", "crash after", "step", "sleep"]), st.none()
     ),
     st.tuples(st.sampled_from(["helm uninstall by hand", "lose namespace"]), st.none()),
+    st.tuples(st.sampled_from(["lose sight", "cannot compare"]), st.none()),
 )
 EVENTS = st.one_of(
     TROUBLE,
@@ -90,6 +93,11 @@ def thing(number: int) -> ObjectRef:
     return ObjectRef("v1", "ConfigMap", "web", f"thing-{number}")
 
 
+def drifted(status: ReleaseStatus) -> bool:
+    said = find(status.conditions, DRIFTED)
+    return said is not None and said.status == "True"
+
+
 @dataclass
 class World:
     """The object, Helm's storage and a process with its memory."""
@@ -112,6 +120,9 @@ class World:
     sights: int = 0
     drift: Drift = CALM
     known: Known = field(default_factory=Known)
+    # What the next pass meets: objects that are not seen, a comparison that fails.
+    unseen: bool = False
+    incomparable: bool = False
 
     def objects(self, revision: int) -> Objects:
         gone = [ref for ref, paths in self.drifted.items() if GONE in paths]
@@ -127,7 +138,8 @@ class World:
         )
 
     def observed(self) -> Observed:
-        ready = self.objects(self.storage.revision) if self.storage else None
+        seen = self.storage and not self.unseen
+        ready = self.objects(self.storage.revision) if self.storage and seen else None
         return Observed(
             record=self.storage,
             objects=ready,
@@ -148,14 +160,17 @@ class World:
             )
             self.write(conclusion.status)
             return Wait("refused")
-        observed = self.look(wanted, self.observed())
+        attempts = attempts_of(self.release)
+        observed = self.look(wanted, self.observed(), final=has_given_up(wanted, attempts))
         state = classify(wanted, observed, self.now)
-        plan = decide(wanted, observed, state, attempts_of(self.release), self.now)
+        plan = decide(wanted, observed, state, attempts, self.now)
         match plan:
             case Rest() | Wait() | Stop():
                 status = conclude_quiet(self.release, wanted, observed, state, plan, self.now)
-                if status.synced and observed.drift is not None:
+                if is_final(status) and observed.drift is not None:
                     status = with_drift(self.release, status, observed.drift, (), self.now)
+                    if not drifted(status) and drifted(self.release.status):
+                        assert not self.drifted, "called right what still differs"
                 self.write(status)
             case Repair(corrections=corrections):
                 self.repair(corrections, fate)
@@ -172,23 +187,27 @@ class World:
                     return plan
                 self.write(announce(self.release, wanted, plan, self.now))
                 self.act(wanted, plan, fate, fault)
+        self.unseen = False
         return plan
 
-    def look(self, wanted: Desired, observed: Observed) -> Observed:
+    def look(self, wanted: Desired, observed: Observed, *, final: bool) -> Observed:
         """Judge drift as the loop does; what a comparison says, the next pass knows."""
         self.drift = CALM
         made_from = observed.record.digest if observed.record else ""
-        if wanted.absent or (made_from and made_from != wanted.digest):
+        if wanted.absent or (made_from and made_from != wanted.digest and not final):
             return observed
-        suspects = observed.objects.suspects if observed.objects else ()
+        suspects = observed.objects.suspects if observed.objects else None
         self.known = swept(self.known, suspects, self.now)
         self.drift = judge(wanted.drift, wanted.policies, observed, self.known, self.now)
         if self.drift.compare and observed.record:
             said = [self.compared(one) for one in self.drift.compare]
+            self.incomparable = False
             self.known = found(self.known, observed.record.revision, said)
         return replace(observed, drift=self.drift)
 
     def compared(self, suspect: Suspect) -> Finding:
+        if self.incomparable:
+            return Finding(suspect, self.now, fault="it broke")
         paths = self.drifted.get(suspect.ref, frozenset())
         differences = tuple(Difference(path, EDITOR) for path in sorted(paths - {GONE}))
         return Finding(suspect, self.now, differences=differences, missing=GONE in paths)
@@ -337,6 +356,10 @@ class World:
                     self.step()  # puts back
             case "deleted by hand" if self.storage:
                 self.differs(thing(detail), frozenset({GONE}))
+            case "lose sight":
+                self.unseen = True
+            case "cannot compare":
+                self.incomparable = True
             case "sleep":
                 self.now += timedelta(minutes=11)
             case "fail before" | "fail after" | "refuse":
@@ -350,7 +373,7 @@ class World:
         """Take steps without faults until nothing is left to do."""
         for _ in range(24):
             plan = self.step()
-            watching = self.drift.compare or self.drift.until
+            watching = self.drift.compare or self.drift.until or self.drift.unsettled
             if isinstance(plan, Rest | LetGo | Stop) and not watching:
                 return plan
             self.now = max(self.now + timedelta(minutes=11), self.drift.until or self.now)

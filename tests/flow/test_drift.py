@@ -1,6 +1,8 @@
 """What others change of what a chart set is put back, or told: at once, and without a revision."""
 
 import json
+import os
+import signal
 import sqlite3
 import time
 from typing import Any
@@ -280,12 +282,23 @@ def test_warn_tells_and_touches_nothing(ground: Ground) -> None:
     assert "ConfigMap watched was deleted" in ground.drifted("watched")["message"]
     said = eventually(lambda: ground.events("watched", "Drifted"))
     assert "/spec/replicas of Deployment watched was changed by kubectl-edit" in said
+    since = ground.drifted("watched")["lastTransitionTime"]
+    controller = ground.stage.controller
+    engine = controller.engine_pid()
+    assert engine
+    os.kill(engine, signal.SIGKILL)
     # Put right by hand, it is no drift any more.
     ground.edit("deployment", "watched", {"spec": {"replicas": 1}})
     eventually(lambda: [one["kind"] for one in ground.drift("watched")] == ["ConfigMap"])
+    controller.stop()
+    controller.start()
     # And changed again by the same hand, it is.
     ground.edit("deployment", "watched", {"spec": {"replicas": 3}})
     eventually(lambda: len(ground.drift("watched")) == 2)
+    # Who looks for the first time, a new engine or a new controller, takes nothing back and tells nothing twice.
+    assert ground.drifted("watched")["lastTransitionTime"] == since
+    deleted = [one for one in ground.stage.events("watched") if "was deleted" in one["message"]]
+    assert [one["count"] for one in deleted] == [1]
     # What is only told is not taken by an upgrade either: whose it is, is said.
     ground.hub.kubectl(
         *("patch", "release", "watched", "--type=merge", "-p"),

@@ -139,6 +139,13 @@ def test_a_failed_upgrade_is_rolled_back_until_the_limit(
     label = ("get", "cm", "undo", "-n", namespace, "-o", "jsonpath={.data.message}")
     assert hub.kubectl(*label) == "good"
     assert stage.get("undo")["status"]["failed"] == 1
+    # What runs now is kept as it was deployed.
+    edit = ("--type=merge", "-p", '{"data":{"message":"mine"}}', "--field-manager=kubectl-edit")
+    hub.kubectl("patch", "cm", "undo", "-n", namespace, *edit)
+    eventually(lambda: hub.kubectl(*label) == "good")
+    said = "put back: /data/message of ConfigMap undo was changed by kubectl-edit"
+    assert stage.told("undo", "CorrectedDrift") == [said]
+    assert "Job" in stage.refused("undo", "RollbackLimitReached")
     stage.release("undo", "fragile", namespace, {"hook": "succeeded", "message": "better"})
     stage.wait("undo", "Ready")
     assert hub.kubectl(*label) == "better"

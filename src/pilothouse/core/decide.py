@@ -8,6 +8,7 @@ from typing import assert_never
 
 from pilothouse.core import trust
 from pilothouse.core.desired import Desired
+from pilothouse.core.drift_words import said_of
 from pilothouse.core.observed import DEPLOYED, Observed, Record
 from pilothouse.core.plan import (
     CreateNamespace,
@@ -25,10 +26,12 @@ from pilothouse.core.plan import (
     Upgrade,
     Wait,
 )
+from pilothouse.core.redact import redact
 from pilothouse.core.retry import Attempts, gave_up
 from pilothouse.core.spelling import DEFAULT_TIMEOUT
 from pilothouse.core.state import State, StateName
 
+GIVEN_UP = "RollbackLimitReached"
 DELETION = "deletion"  # stands for a digest: failures to remove are counted apart
 
 
@@ -78,11 +81,10 @@ def decide(
             return Stop("NotAllowed", f"{state.reason}, and managementPolicies do not allow more")
         case StateName.FAILED if desired.rollback_limit is not None and retried:
             return _go_back(observed, state)
-        case StateName.ABSENT | StateName.OUT_OF_SYNC | StateName.FAILED if attempts.exhausted(
-            asked, desired.rollback_limit
+        case StateName.ABSENT | StateName.OUT_OF_SYNC | StateName.FAILED if has_given_up(
+            desired, attempts
         ):
-            left = "it is not installed" if record is None else "the last good revision runs"
-            return Stop("RollbackLimitReached", gave_up(attempts, desired.rollback_limit, left))
+            return _given_up(desired, observed, attempts)
         case _ if not attempts.only_refused and not attempts.due(asked, now):
             return Wait(attempts.error, until=attempts.next_at)
         case StateName.STALE if record and record.pending:
@@ -102,6 +104,20 @@ def decide(
             return Upgrade(f"retry: {state.reason}", preflight=True)
         case _:
             assert_never(state.name)
+
+
+def has_given_up(desired: Desired, attempts: Attempts) -> bool:
+    """Whether nothing more is tried for this spec: what runs then is to stay as it is."""
+    return attempts.exhausted(question(desired), desired.rollback_limit)
+
+
+def _given_up(desired: Desired, observed: Observed, attempts: Attempts) -> Plan:
+    if observed.drift and observed.drift.correct:
+        return Repair(
+            observed.drift.correct, redact(said_of(observed.drift.correct), desired.secrets)
+        )
+    left = "it is not installed" if observed.record is None else "the last good revision runs"
+    return Stop(GIVEN_UP, gave_up(attempts, desired.rollback_limit, left))
 
 
 def _hands_off(desired: Desired, observed: Observed) -> Plan | None:

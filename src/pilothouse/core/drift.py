@@ -71,9 +71,12 @@ class Drift:
     stands: tuple[Stands, ...] = ()
     # When to judge again, if nothing else happens.
     until: datetime | None = None
+    # Not everything is known yet: what was said of it before holds until it is.
+    unsettled: bool = False
 
 
 CALM = Drift()
+UNSEEN = Drift(unsettled=True)
 
 
 def mode_for(rules: DriftRules, policies: Policies, record: Record) -> DriftMode:
@@ -96,32 +99,41 @@ def judge(
     record, objects = observed.record, observed.objects
     if record is None or record.status != DEPLOYED or observed.running:
         return CALM
-    if objects is None or objects.revision != record.revision or not objects.suspects:
-        return CALM
     mode = mode_for(rules, policies, record)
     if mode is DriftMode.IGNORE:
         return CALM
+    if objects is None or objects.revision != record.revision:
+        return UNSEEN
     findings = known.findings if known.revision == record.revision else {}
     looks = {one: _due(findings.get(one.ref), one) for one in objects.suspects}
     compare = [one for one, due in looks.items() if due is not None and due <= now]
     moments = [due for due in looks.values() if due is not None and due > now]
-    correct, stands = [], []
+    correct, stands, unsettled = [], [], False
     for suspect in objects.suspects:
         finding = findings.get(suspect.ref)
-        if finding is None:
+        if finding is None or _unsure(finding):
+            unsettled = True
             continue
         correction, rest, until = _judge_one(finding, suspect, rules, mode, known, now)
         stands += rest
         if until:
             moments.append(until)
-        if correction and suspect not in compare:
+        if suspect in compare:
+            unsettled = unsettled or not rest
+        elif correction:
             correct.append(correction)
     return Drift(
         compare=tuple(compare[:COMPARED_AT_ONCE]),
         correct=tuple(correct),
         stands=tuple(stands),
         until=min(moments, default=None),
+        unsettled=unsettled,
     )
+
+
+def _unsure(finding: Finding) -> bool:
+    """Whether a comparison failed that may well work the next time."""
+    return bool(finding.fault) and finding.repeated < TOLERATED_FAULTS
 
 
 def _judge_one(
@@ -133,12 +145,14 @@ def _judge_one(
     now: datetime,
 ) -> tuple[Correction | None, list[Stands], datetime | None]:
     """Return what to put back in one object, what stands, and when that may change."""
-    if finding.fault and finding.repeated >= TOLERATED_FAULTS:
-        return None, [Stands(suspect.ref, (), Standing.FAILED, finding.fault)], None
     open_ones, left = _sort_out(finding, suspect, rules)
+    warned = mode is DriftMode.WARN and open_ones
+    if finding.fault:
+        why = Standing.WARN if warned else Standing.FAILED
+        return None, [Stands(suspect.ref, open_ones, why, finding.fault)], None
     if not open_ones:
         return None, [], None
-    if mode is DriftMode.WARN:
+    if warned:
         return None, [Stands(suspect.ref, open_ones, Standing.WARN)], None
     return _correction(suspect.ref, open_ones, left, known, now)
 

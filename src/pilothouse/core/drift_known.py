@@ -37,10 +37,11 @@ class Finding:
     expires: bool = False
     # An autoscaler has its replicas, as far as that could be asked.
     scaled: bool = False
+    # Why it could not be compared; the rest is then what the last comparison before had said.
     fault: str = ""
-    # How many comparisons before said the same.
+    # How many comparisons before said the same, or failed too.
     repeated: int = 0
-    # It has been put back since, and the eyes have not said so yet.
+    # It has been put back since, as far as it may be, and the eyes have not said so yet.
     mended: bool = False
 
 
@@ -109,14 +110,26 @@ def found(known: Known, revision: int, findings: list[Finding]) -> Known:
     """Take in what a comparison said."""
     held = dict(known.findings) if known.revision == revision else {}
     for one in findings:
-        before = held.get(one.suspect.ref)
-        same = before is not None and (before.differences, before.missing, before.fault) == (
-            one.differences,
-            one.missing,
-            one.fault,
-        )
-        held[one.suspect.ref] = replace(one, repeated=before.repeated + 1 if same and before else 0)
+        held[one.suspect.ref] = _following(one, held.get(one.suspect.ref))
     return replace(known, revision=revision, findings=held)
+
+
+def _following(finding: Finding, before: Finding | None) -> Finding:
+    """Return a finding with what the one before adds to it."""
+    if before is None:
+        return finding
+    if finding.fault:
+        return replace(
+            before,
+            suspect=finding.suspect,
+            at=finding.at,
+            fault=finding.fault,
+            repeated=before.repeated + 1 if before.fault else 0,
+            mended=False,
+        )
+    said = (finding.differences, finding.missing)
+    same = not before.fault and said == (before.differences, before.missing)
+    return replace(finding, repeated=before.repeated + 1 if same else 0)
 
 
 def repaired(
@@ -133,17 +146,23 @@ def repaired(
             continue
         failures.pop(one.ref, None)
         if one.ref in findings:
-            suspect = findings[one.ref].suspect
-            findings[one.ref] = Finding(suspect, now, mended=True)
+            findings[one.ref] = _mended(findings[one.ref], one, now)
         for difference in one.differences:
             place = (one.ref, difference.path)
             disputes[place] = disputes.get(place, Dispute()).corrected(now)
     return replace(known, findings=findings, disputes=disputes, failures=failures)
 
 
-def swept(known: Known, suspects: tuple[Suspect, ...], now: datetime) -> Known:
-    """Forget what is over."""
-    refs = {one.ref for one in suspects}
+def _mended(finding: Finding, done: Correction, now: datetime) -> Finding:
+    """Return what is left of a finding: what was not put back still differs."""
+    paths = {one.path for one in done.differences}
+    left = tuple(one for one in finding.differences if one.path not in paths)
+    return Finding(finding.suspect, now, left, scaled=finding.scaled, mended=True)
+
+
+def swept(known: Known, suspects: tuple[Suspect, ...] | None, now: datetime) -> Known:
+    """Forget what is over; without a sight of the objects (None), nothing of them is."""
+    refs = {*known.findings, *known.failures} if suspects is None else {one.ref for one in suspects}
     return replace(
         known,
         # What was forgiven since is told of again when it is fought over again.

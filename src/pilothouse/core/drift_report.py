@@ -8,8 +8,8 @@ import msgspec
 
 from pilothouse.api.release import Release
 from pilothouse.api.status import DriftedObject, ReleaseStatus
-from pilothouse.core.conditions import condition, find, merge
-from pilothouse.core.decide import asked_for
+from pilothouse.core.conditions import SYNCED, condition, find, merge
+from pilothouse.core.decide import GIVEN_UP, asked_for
 from pilothouse.core.desired import Desired
 from pilothouse.core.drift import Drift, Standing, Stands
 from pilothouse.core.drift_known import Correction, Place
@@ -37,11 +37,22 @@ class Mended:
     errand: Errand = field(default_factory=Errand)
 
 
+def is_final(status: ReleaseStatus) -> bool:
+    """Whether what is deployed stays, so that what differs from it is worth telling."""
+    synced = find(status.conditions, SYNCED)
+    return synced is not None and (synced.status == "True" or synced.reason == GIVEN_UP)
+
+
 def with_drift(
     release: Release, status: ReleaseStatus, drift: Drift, secrets: Iterable[str], now: datetime
 ) -> ReleaseStatus:
-    """Return the status with what stands; a release that never drifted has no such condition."""
+    """Return the status with what stands; a release that never drifted has no such condition.
+
+    While not everything is known, what was said stays: "not looked at yet" is not "no drift".
+    """
     stands = drift.stands
+    if drift.unsettled:
+        return status
     if not stands and not status.drift and find(status.conditions, DRIFTED) is None:
         return status
     said = shortened([_said(one) for one in stands])
@@ -65,6 +76,8 @@ def news(
     release: Release, drift: Drift, secrets: Iterable[str], named: frozenset[Place]
 ) -> list[Notice]:
     """Return what has not been told yet, by the status that there is or as a fight that was named."""
+    if drift.unsettled:
+        return []  # what is told must be written too, or it would be told again
     told = {
         (one.kind, one.namespace, one.name, path, one.state)
         for one in release.status.drift
@@ -136,7 +149,10 @@ def _said(stands: Stands) -> str:
     if not stands.differences:
         return f"{stands.ref} cannot be compared: {stands.message}"
     said = changed(stands.ref, stands.differences)
-    return f"{said}, and cannot be put back: {stands.message}" if stands.message else said
+    if not stands.message:
+        return said
+    what = "compared again" if stands.why is Standing.WARN else "put back"
+    return f"{said}, and cannot be {what}: {stands.message}"
 
 
 def _listed(stands: Stands, secrets: Iterable[str]) -> DriftedObject:

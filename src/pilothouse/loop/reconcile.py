@@ -16,7 +16,7 @@ from pilothouse.core.conclude import (
     announce,
     conclude_action,
 )
-from pilothouse.core.decide import decide
+from pilothouse.core.decide import decide, has_given_up
 from pilothouse.core.dependencies import gate, in_order
 from pilothouse.core.desired import Desired
 from pilothouse.core.observed import Observed
@@ -196,10 +196,11 @@ class Reconciler:
         asked = not wanted.absent and self._polls.due(key, release)
         if asked:
             self._surveyor.memory(key).connected = None
-        observed = self._repairs.look(key, target, wanted, observed, everything=asked)
+        attempts = self._surveyor.attempts(key, release, wanted)
+        final = has_given_up(wanted, attempts)
+        observed = self._repairs.look(key, target, wanted, observed, everything=asked, final=final)
         now = self._clock.now()
         state = classify(wanted, observed, now)
-        attempts = self._surveyor.attempts(key, release, wanted)
         plan = decide(wanted, observed, state, attempts, now)
         plan = gate(plan, self._dependencies.latest(key), now)
         plan = in_order(plan, wanted, release, self._dependencies.dependants(key), now)

@@ -14,18 +14,18 @@ import structlog
 from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.api.status import ReleaseStatus
-from pilothouse.core.conditions import SYNCED, find
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
-from pilothouse.core.drift import CALM, Standing, judge, worth_searching
+from pilothouse.core.drift import Standing, judge, worth_searching
 from pilothouse.core.drift_known import Finding, Known, found, repaired, swept
-from pilothouse.core.drift_report import Mended, conclude_repair, news, with_drift
+from pilothouse.core.drift_report import Mended, conclude_repair, is_final, news, with_drift
 from pilothouse.core.observed import ObjectRef, Observed, Record, Running, Suspect
 from pilothouse.core.outcome import Errand
 from pilothouse.core.plan import Repair
 from pilothouse.core.redact import redact
 from pilothouse.errors import EngineLost, PilothouseError
 from pilothouse.faults import FaultKind
+from pilothouse.loop.findings import finding_of
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.slots import Slots
 from pilothouse.loop.statuses import Statuses
@@ -92,23 +92,26 @@ class Repairs:
         observed: Observed,
         *,
         everything: bool = False,
+        final: bool = False,
     ) -> Observed:
-        """Judge what the eyes saw; what must be compared is, beside this pass: `everything` when asked to."""
+        """Judge what the eyes saw; what must be compared is, beside this pass: `everything` when asked to.
+
+        What is deployed is not what is wanted, and yet `final`, when nothing more is tried.
+        """
         if key in self._repairing:
             return replace(observed, running=observed.running or self._repairing[key][0])
         if wanted.paused or wanted.absent or observed.holder or observed.running:
             return observed
         made_from = observed.record.digest if observed.record else ""
-        if made_from and made_from != wanted.digest and wanted.policies.update:
+        another = made_from and made_from != wanted.digest
+        if another and wanted.policies.update and not final:
             return observed  # out of sync: an action is due, and applies everything
         seen = observed.objects.suspects if observed.objects else ()
         observed = self._with_found(key, observed)
-        suspects = observed.objects.suspects if observed.objects else ()
-        if not suspects and not everything and key not in self._known:
-            return replace(observed, drift=CALM)
-        now = self._clock.now()
-        known = swept(self._known.get(key, _NOTHING), suspects, now)
-        self._remember(key, known)
+        now, known = self._clock.now(), self._known.get(key, _NOTHING)
+        if known is not _NOTHING:
+            known = swept(known, observed.objects.suspects if observed.objects else None, now)
+            self._remember(key, known)
         drift = judge(wanted.drift, wanted.policies, observed, known, now)
         if observed.record and key not in self._comparing:
             if everything and worth_searching(wanted.drift, observed.record):
@@ -162,8 +165,8 @@ class Repairs:
         self, key: Key, release: Release, wanted: Desired, observed: Observed, status: ReleaseStatus
     ) -> Release:
         """Write a status with what stands, and tell what is new of it."""
-        drift, synced = observed.drift, find(status.conditions, SYNCED)
-        if drift is None or synced is None or synced.status != "True":
+        drift = observed.drift
+        if drift is None or not is_final(status):
             return await self._statuses.write(key, release, status)
         now = self._clock.now()
         if drift.until:
@@ -173,7 +176,7 @@ class Repairs:
         told = news(release, drift, wanted.secrets, known.named)
         written = await self._statuses.write(key, release, status)
         fights = [one for one in drift.stands if one.why is Standing.FIGHT]
-        if fights:
+        if fights and not drift.unsettled:
             places = {(one.ref, place.path) for one in fights for place in one.differences}
             known = self._known.get(key, _NOTHING)  # a comparison may have ended meanwhile
             self._remember(key, replace(known, named=known.named | places))
@@ -203,7 +206,7 @@ class Repairs:
                 told = await target.compare(wanted.release, revision, suspects)
             now = self._clock.now()
             said = {one.ref: one for one in told}
-            done([_finding(one, said.get(one.ref), now) for one in suspects])
+            done([finding_of(one, said.get(one.ref), now) for one in suspects])
         except EngineLost:
             self._queue.add_after(key, AFTER_LOSS)
             return
@@ -249,7 +252,7 @@ class Repairs:
         unsure = {one.ref for one in told if one.fault}
         kept = [one for one in held if held_revision == revision and one.ref in unsure]
         findings = [
-            _finding(Suspect(one.ref), one, self._clock.now())
+            finding_of(Suspect(one.ref), one, self._clock.now())
             for one in told
             if (one.differences or one.missing) and not one.fault
         ]
@@ -290,17 +293,3 @@ class Repairs:
         took = round((now - began).total_seconds() * 1000, 1)
         log.info("repaired", key=str(key), objects=len(mended.corrections), took_ms=took)
         self._queue.add(key)
-
-
-def _finding(suspect: Suspect, told: Comparison | None, now: datetime) -> Finding:
-    if told is None:
-        return Finding(suspect, now)
-    return Finding(
-        suspect,
-        now,
-        differences=told.differences,
-        missing=told.missing,
-        expires=told.expires,
-        scaled=told.scaled,
-        fault=told.fault,
-    )
