@@ -69,6 +69,7 @@ TROUBLE = st.one_of(
 EVENTS = st.one_of(
     TROUBLE,
     st.tuples(st.sampled_from(["edit", "helm by hand"]), st.integers(0, 3)),
+    st.tuples(st.just("helm rollback by hand"), st.none()),
 )
 PLACES = st.tuples(st.integers(0, 1), st.sampled_from(["/spec/replicas", "/data/colour"]))
 HAND_EDITS = st.one_of(
@@ -115,6 +116,10 @@ class World:
     good_content: dict[str, int] = field(default_factory=dict)
     limit: int | None = None
     made_from: Desired | None = None
+    # What each revision holds, and what those of ours were made from: Helm takes the stamp of the one it follows.
+    contents: dict[int, dict[str, int]] = field(default_factory=dict)
+    stamps: dict[int, str] = field(default_factory=dict)
+    description: str = ""
     # Where each object is not as applied; the empty path is the whole object.
     drifted: dict[ObjectRef, frozenset[str]] = field(default_factory=dict)
     sights: int = 0
@@ -147,6 +152,7 @@ class World:
             made_from=self.made_from,
             namespace_missing=self.namespace_missing,
             good=self.good if self.storage and self.storage.revision > 1 else None,
+            stamps=dict(self.stamps) if self.storage and not self.storage.digest else {},
         )
 
     def step(self, fate: str = "works", fault: FaultKind = FaultKind.UNKNOWN) -> Plan:
@@ -177,7 +183,9 @@ class World:
             case CreateNamespace():
                 self.namespace, self.namespace_missing = True, False
             case Inspect(revision=revision):
-                self.decoded = Decoded(revision, "tiny", "1.0.0", dict(self.content))
+                self.decoded = Decoded(
+                    revision, "tiny", "1.0.0", dict(self.content), self.description
+                )
             case LetGo():
                 assert self.storage is None, "let go of what is still there"
                 self.let_go = True
@@ -260,6 +268,7 @@ class World:
         match plan:
             case Install():
                 assert self.storage is None, "installed over something"
+                self.contents, self.stamps = {}, {}
                 return record(1, "pending-install", wanted.digest, uid=f"i{len(self.deployments)}")
             case Upgrade():
                 assert self.storage is not None, "upgraded nothing"
@@ -286,11 +295,13 @@ class World:
                 self.storage = replace(pending, status="deployed")
                 self.content = dict(wanted.values)
                 self.good, self.good_content = self.storage, self.content
+                self.keep()
                 self.deployments.append(wanted.digest)
             case Rollback():
                 assert pending
                 self.storage = replace(pending, status="deployed")
                 self.content = dict(self.good_content)
+                self.keep()
             case Uninstall():
                 self.storage = self.good = None
             case Unlock():
@@ -299,6 +310,13 @@ class World:
                 first = self.storage.status == "pending-install" and self.storage.revision == 1
                 self.storage = None if first else replace(self.storage, status="failed")
                 self.good = None if first else self.good
+
+    def keep(self) -> None:
+        """Remember what a revision holds, for those who go back to it."""
+        assert self.storage
+        self.contents[self.storage.revision] = dict(self.content)
+        if self.storage.digest:
+            self.stamps[self.storage.revision] = self.storage.digest
 
     def conclude(self, wanted: Desired, plan: Plan, outcome: Outcome) -> None:
         ended = Ended(wanted, plan, outcome)
@@ -333,10 +351,18 @@ class World:
             case "edit":
                 self.edit(detail)
             case "helm by hand" if self.storage and not self.storage.pending:
+                self.stamps.pop(self.storage.revision, None)
                 self.storage = record(self.storage.revision + 1, "deployed")
-                self.content = {"n": detail}
+                self.content, self.description = {"n": detail}, "Upgrade complete"
+                self.keep()
                 self.good, self.good_content = self.storage, self.content
                 self.drifted.clear()
+            case "helm rollback by hand" if (
+                self.storage and not self.storage.pending and self.contents
+            ):
+                first = min(self.contents)
+                self.happen("helm by hand", self.contents[first]["n"])
+                self.description = f"Rollback to {first}"
             case "helm uninstall by hand":
                 self.storage = self.good = None
                 self.drifted.clear()

@@ -34,6 +34,53 @@ def test_a_hand_made_upgrade_is_taken_back(stage: Stage, hub, helm4, namespace) 
     )
 
 
+def test_a_hand_made_rollback_is_taken_back(stage: Stage, hub, helm4, namespace) -> None:
+    """What a spec does not name: the version at an address, the content of patches."""
+    name = "went-back"
+    chart: dict[str, str] = {}
+
+    def ask(version: str, message: str) -> None:
+        patch = [{"op": "replace", "path": "/data/message", "value": message}]
+        patches = [{"target": {"kind": "ConfigMap"}, "patch": json.dumps(patch)}]
+        where = {"name": "messages", "namespace": namespace}
+        data = {"patch.yaml": json.dumps({"patches": patches})}
+        given = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": where, "data": data}
+        hub.kubectl("apply", "-f", "-", input=json.dumps(given))
+        chart["url"] = f"{stage.repository.url}/hello-{version}.tgz"
+        stage.release_from(name, namespace, chart, patchesFrom=[{"configMapKeyRef": where}])
+
+    def deployed(revision: int) -> str:
+        """Wait for a revision; return why it was made."""
+
+        def reason() -> str:
+            status = stage.get(name).get("status", {})
+            done = status.get("synced") and status["atProvider"]["revision"] == revision
+            return str(status["lastAttempt"]["reason"]) if done else ""
+
+        return eventually(reason, what=f"revision {revision} in sync")
+
+    ask("1.0.0", "first")
+    deployed(1)
+    ask("1.0.0", "second")
+    deployed(2)
+    helm4(hub, "rollback", name, "1", "-n", namespace)
+    assert deployed(4) == "patches changed"
+    message = stage.read(f"/api/v1/namespaces/{namespace}/configmaps/{name}")["data"]["message"]
+    assert message == "second"
+    ask("1.1.0", "second")
+    deployed(5)
+    helm4(hub, "rollback", name, "1", "-n", namespace)
+    assert deployed(7) == "chart version: 1.0.0 is deployed, 1.1.0 is asked for"
+    charts = [one["chart"] for one in history(helm4, hub, namespace, name)]
+    assert charts[-3:] == ["hello-1.1.0", "hello-1.0.0", "hello-1.1.0"]
+    # Back to patches that are no longer asked for: only the revision that Helm copied tells.
+    stage.release_from(name, namespace, chart)
+    deployed(8)
+    helm4(hub, "rollback", name, "7", "-n", namespace)
+    because = "rolled back by another Helm client to revision 7, which was made from another spec"
+    assert deployed(10) == because
+
+
 def test_a_hand_made_uninstall_is_repaired(stage: Stage, hub, helm4, namespace) -> None:
     """Unlike provider-helm: Polling."""
     stage.release("again", "hello", namespace)

@@ -146,6 +146,15 @@ class Eyes:
         ]
         return revisions[max(good)] if good else None
 
+    def stamps_before(self, release: ReleaseName, revision: int) -> dict[int, str]:
+        """Return what the revisions before that one were made from, those that tell."""
+        revisions = self._records.get(release, {})
+        return {
+            number: record.digest
+            for number, record in revisions.items()
+            if number < revision and record.digest
+        }
+
     def objects_of(self, release: ReleaseName) -> Objects | None:
         """Return how a release's objects are, if they were looked at the way it now asks for."""
         members, asked = self._members.get(release), self._attentions.get(release)

@@ -109,6 +109,10 @@ class ClusterTarget:
         """Return the newest revision before that one that was deployed."""
         return self._eyes.good_before(release, revision)
 
+    def stamps_before(self, release: ReleaseName, revision: int) -> dict[int, str]:
+        """Return what the revisions before that one were made from, those that tell."""
+        return self._eyes.stamps_before(release, revision)
+
     def objects_of(self, release: ReleaseName) -> ObservedObjects | None:
         """Return how the release's objects are."""
         return self._eyes.objects_of(release)

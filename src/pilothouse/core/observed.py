@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from pilothouse.api.status import DeployedChart
 from pilothouse.core.desired import Desired
 
 if TYPE_CHECKING:
@@ -175,6 +176,8 @@ class Decoded:
     chart_name: str
     chart_version: str
     values: dict[str, Any]
+    # What Helm says of it: a rollback names the revision it copied.
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +211,10 @@ class Observed:
     holder: str = ""
     # The patches a release of another controller was made with, as its status tells.
     patches_sha: str = ""
+    # What revisions before a foreign one were made from, by number, those that still tell.
+    stamps: dict[int, str] = field(default_factory=dict)
+    # The chart that Pilothouse deployed last, as the status tells.
+    noted: DeployedChart = field(default_factory=DeployedChart)
     # What others changed of what the release set; None: not looked for.
     drift: "Drift | None" = None
     # Whether the status tells which chart version is deployed; a watch of records does not.

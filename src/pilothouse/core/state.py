@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from pilothouse.core import by_hand
 from pilothouse.core.desired import ChartAsk, Desired
 from pilothouse.core.drift_words import said_of
 from pilothouse.core.observed import DEPLOYED, FAILED, Decoded, Observed, Record
@@ -112,10 +113,24 @@ def _unmanaged(desired: Desired, record: Record, observed: Observed) -> State:
     decoded = observed.decoded_record
     if decoded is None:
         return State(StateName.UNMANAGED, f"revision {record.revision} was made by another client")
-    difference = _difference(desired, decoded, observed)
+    difference = _foreign_difference(desired, decoded, observed)
     if difference:
         return State(StateName.OUT_OF_SYNC, difference)
     return _same_digest(desired, record, observed)
+
+
+def _foreign_difference(desired: Desired, decoded: Decoded, observed: Observed) -> str:
+    if not by_hand.was_ours(observed):
+        return _difference(desired, decoded, observed)
+    if by_hand.is_back_at_spec(desired, decoded, observed):
+        return ""
+    # The patches that the status tells are ours, and no other client knows them.
+    theirs = replace(observed, patches_sha="")
+    return (
+        by_hand.another_chart(desired, decoded, observed)
+        or _difference(desired, decoded, theirs)
+        or by_hand.went_back(desired, decoded, observed)
+    )
 
 
 def _why(desired: Desired, record: Record, observed: Observed) -> str:

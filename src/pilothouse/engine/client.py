@@ -164,7 +164,9 @@ class EngineClient(EngineLine):
             raise Missing(msg, FaultKind.NOT_FOUND)
         found = reply.records[-1]
         values = msgspec.json.decode(found.config) if found.config else {}
-        return Decoded(found.revision, found.chart_name, found.chart_version, values or {})
+        return Decoded(
+            found.revision, found.chart_name, found.chart_version, values or {}, found.description
+        )
 
     async def http(self, ask: HttpAsk) -> HttpAnswer:
         """Send one request to a user's address; any status is an answer."""

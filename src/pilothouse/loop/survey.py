@@ -196,6 +196,7 @@ class Surveyor:
         memory = self.memory(key)
         record = target.record(wanted.release)
         running = self._actions.running(key)
+        foreign = record if record and not record.digest else None
         owner_alive = None
         if record and record.pending and record.owner and not running:
             owner_alive = await self._instances.alive(record.owner)
@@ -210,6 +211,8 @@ class Surveyor:
             owner_alive=owner_alive,
             holder=await self._holder(key, release, target),
             patches_sha=release.status.patches_sha,
+            stamps=target.stamps_before(wanted.release, foreign.revision) if foreign else {},
+            noted=release.status.chart,
             version_told=bool(release.status.at_provider.version),
             unchecked=unchecked(release, wanted, record, memory.checked),
         )

@@ -139,6 +139,10 @@ class Target(Protocol):
         """Return the newest revision before that one that was deployed."""
         ...
 
+    def stamps_before(self, release: ReleaseName, revision: int) -> dict[int, str]:
+        """Return what the revisions before that one were made from, those that tell."""
+        ...
+
     def objects_of(self, release: ReleaseName) -> Objects | None:
         """Return how the release's objects are; None while they have not been looked at."""
         ...

@@ -71,6 +71,16 @@ def test_a_new_record_under_an_old_number_counts() -> None:
     assert seen.uid == "second"
 
 
+def test_what_revisions_were_made_from_is_known_while_they_tell() -> None:
+    eyes = Watched()
+    eyes.see(record(1, "superseded", "first"), record(2, "deployed", "second"))
+    assert eyes.stamps_before(SHOP, 3) == {1: "first", 2: "second"}
+    # As another client's helm writes them: without our stamp.
+    eyes.see(record(2, "superseded"), record(3, "deployed"))
+    assert eyes.stamps_before(SHOP, 3) == {1: "first"}
+    assert eyes.stamps_before(SHOP, 1) == {}
+
+
 def test_objects_are_counted_by_change() -> None:
     eyes = Watched()
     everything = (state("a", Health.CURRENT), state("b", Health.IN_PROGRESS))

@@ -1,0 +1,131 @@
+"""What other Helm clients make of a release that was ours: one row each, the id is the rule."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+from make import NOW, record, release
+
+from pilothouse.api.status import DeployedChart
+from pilothouse.core.decide import decide
+from pilothouse.core.desired import ChartAsk, Sources, desired
+from pilothouse.core.observed import Decoded, Observed
+from pilothouse.core.plan import Plan, Rest, Upgrade
+from pilothouse.core.retry import Attempts
+from pilothouse.core.state import classify
+
+URL = "http://127.0.0.1:1/tiny-1.1.0.tgz"
+VALUES = {"message": "hello"}
+PLAIN = desired(release(VALUES))
+PATCHED = desired(release(VALUES), Sources(values=VALUES, patches_sha="new"))
+BY_URL = replace(PLAIN, chart=ChartAsk("", "", "", url=URL), digest="by-url")
+INLINE = replace(PLAIN, chart=ChartAsk("", "", "", inline=b"packed"), digest="inline")
+FROM_URL = DeployedChart(source=URL, version="1.1.0", digest="sha256:1")
+FROM_SPEC = DeployedChart(source="inline", version="1.1.0", digest="sha256:1")
+OURS = DeployedChart(source="http://127.0.0.1:1/charts/tiny", version="1.0.0", digest="sha256:1")
+IN_SYNC = Rest("deployed")
+
+
+def plan_for(wanted, **seen) -> Plan:
+    observed = Observed(record=record(3, "deployed"), **seen)
+    return decide(wanted, observed, classify(wanted, observed, NOW), Attempts(), NOW)
+
+
+def found(version: str = "1.1.0", *, name: str = "tiny", said: str = "Upgrade complete") -> Decoded:
+    return Decoded(3, name, version, VALUES, said)
+
+
+def back_at(revision: int, version: str = "1.1.0") -> Decoded:
+    return found(version, said=f"Rollback to {revision}")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "seen", "plan"),
+    [
+        pytest.param(
+            BY_URL,
+            {"decoded": found("1.0.0"), "noted": FROM_URL},
+            Upgrade("chart version: 1.0.0 is deployed, 1.1.0 is asked for"),
+            id="by url, another version than ours: upgrade, saying which",
+        ),
+        pytest.param(
+            INLINE,
+            {"decoded": found("1.0.0"), "noted": FROM_SPEC},
+            Upgrade("chart version: 1.0.0 is deployed, 1.1.0 is asked for"),
+            id="inline, another version than ours: upgrade, saying which",
+        ),
+        pytest.param(
+            BY_URL,
+            {"decoded": found("v1.1.0"), "noted": FROM_URL, "stamps": {1: "old"}},
+            IN_SYNC,
+            id="by url, the version that was ours: adopted as it is",
+        ),
+        pytest.param(
+            BY_URL,
+            {"decoded": found("1.0.0"), "noted": msgspec.structs.replace(FROM_URL, digest="")},
+            IN_SYNC,
+            id="by url, never deployed by us: adopted as it is",
+        ),
+        pytest.param(
+            BY_URL,
+            {"decoded": found(), "noted": msgspec.structs.replace(FROM_URL, source=f"{URL}.old")},
+            Upgrade(f"chart {URL}.old → {URL}"),
+            id="by url, another address than was deployed: nobody knows what is there",
+        ),
+        pytest.param(
+            replace(BY_URL, chart=replace(BY_URL.chart, name="tiny")),
+            {"decoded": found(name="other"), "noted": FROM_URL},
+            Upgrade("chart other → tiny"),
+            id="by url, another chart than the one filled in: upgrade",
+        ),
+        pytest.param(
+            PATCHED,
+            {"decoded": found("1.0.0"), "patches_sha": "new"},
+            IN_SYNC,
+            id="provider-helm's, with the patches its status tells: adopted as it is",
+        ),
+        pytest.param(
+            PATCHED,
+            {"decoded": found("1.0.0"), "patches_sha": "new", "noted": OURS},
+            Upgrade("patches changed"),
+            id="patches that the status tells are ours, not another client's",
+        ),
+        pytest.param(
+            PATCHED,
+            {"decoded": back_at(1, "1.0.0"), "patches_sha": "new", "stamps": {1: "old"}},
+            Upgrade("patches changed"),
+            id="rolled back to other patches: upgrade",
+        ),
+        pytest.param(
+            PATCHED,
+            {"decoded": back_at(1, "1.0.0"), "noted": OURS, "stamps": {1: PATCHED.digest}},
+            IN_SYNC,
+            id="rolled back to what is asked for, patches and all: adopted as it is",
+        ),
+        pytest.param(
+            PLAIN,
+            {"decoded": back_at(1, "1.0.0"), "noted": OURS, "stamps": {1: PATCHED.digest}},
+            Upgrade(
+                "rolled back by another Helm client to revision 1, which was made from another spec"
+            ),
+            id="rolled back to patches that are no longer asked for: upgrade",
+        ),
+        pytest.param(
+            INLINE,
+            {"decoded": back_at(2), "noted": FROM_SPEC},
+            Upgrade(
+                "rolled back by another Helm client to revision 2, "
+                "which was not certainly made from this spec"
+            ),
+            id="rolled back to a revision whose stamp Helm took: upgrade",
+        ),
+        pytest.param(
+            PLAIN,
+            {"decoded": back_at(1, "1.0.0")},
+            IN_SYNC,
+            id="rolled back before it was ours: adopted as it is",
+        ),
+    ],
+)
+def test_revisions_of_others(wanted, seen, plan):
+    assert plan_for(wanted, **seen) == plan
