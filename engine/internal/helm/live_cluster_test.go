@@ -98,8 +98,20 @@ spec:
 `, "templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\n"}
 	}
 	good := l.put(pack(t, hook("pre-install,pre-upgrade,post-delete", "")))
-	l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_INSTALL, Name: "hooked", ChartDigest: good, TimeoutMs: 30_000})
-	l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_UPGRADE, Name: "hooked", ChartDigest: good, TimeoutMs: 30_000})
+	ran := func(outcome *enginev1.Outcome, want string) {
+		t.Helper()
+		var told []string
+		for _, one := range outcome.GetHooks() {
+			told = append(told, fmt.Sprint(one.GetHook(), one.GetEvents(), one.GetPhase()))
+		}
+		if got := strings.Join(told, ", "); got != want {
+			t.Errorf("%q instead of %q", got, want)
+		}
+	}
+	ran(l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_INSTALL, Name: "hooked", ChartDigest: good, TimeoutMs: 30_000}),
+		"Job hooked-hook[pre-install]Succeeded")
+	ran(l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_UPGRADE, Name: "hooked", ChartDigest: good, TimeoutMs: 30_000}),
+		"Job hooked-hook[pre-upgrade]Succeeded")
 	// A rollback whose hook cannot end leaves `pending-rollback` in Helm.
 	never := l.put(pack(t, hook("pre-rollback", "metadata: {annotations: {x: never}}, ")))
 	l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_INSTALL, Name: "never", ChartDigest: never})
@@ -114,6 +126,8 @@ spec:
 	if err != nil || outcome.GetFault().GetKind() != enginev1.Fault_CANCELLED || outcome.GetRecord().GetStatus() != "failed" || outcome.GetRecord().GetRevision() != 2 {
 		t.Errorf("%v %v", outcome, err)
 	}
+	ran(outcome, "Job never-hook[pre-rollback]Failed")
+	ran(l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_ROLLBACK, Name: "hooked", Revision: 1, TimeoutMs: 30_000}), "")
 	l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_UNINSTALL, Name: "hooked", TimeoutMs: 30_000})
 }
 

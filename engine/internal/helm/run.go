@@ -62,7 +62,8 @@ type run struct {
 	progress  *phases
 	notes     string
 	logs      []*enginev1.HookLog
-	tests     []*enginev1.TestResult
+	tests     []*enginev1.HookResult
+	hooks     hookRuns
 }
 
 // Run does what the request asks and returns when Helm has: cancelling ctx ends waits, never an apply. The error
@@ -93,7 +94,7 @@ func (r *Runner) Run(ctx context.Context, c *cluster.Cluster, request *enginev1.
 }
 
 func newRun(ctx context.Context, c *cluster.Cluster, request *enginev1.RunRequest, charts *chart.Store, progress Progress) *run {
-	a := &run{cluster: c, request: request, charts: charts, waits: ctx, progress: &phases{report: progress}}
+	a := &run{cluster: c, request: request, charts: charts, waits: ctx, progress: &phases{report: progress}, hooks: newHookRuns()}
 	a.records = newRecords(a)
 	a.kube = newKubeClient(a)
 	a.records.beforeCreate = func(rel *rspb.Release) error {
@@ -135,7 +136,7 @@ func (a *run) guard(act func(*run) error) (err error) {
 
 // finish leaves nothing pending that this action made, and tells what storage holds.
 func (a *run) finish(err error) *enginev1.Outcome {
-	outcome := &enginev1.Outcome{Notes: a.notes, Logs: a.logs, Tests: a.tests}
+	outcome := &enginev1.Outcome{Notes: a.notes, Logs: a.logs, Tests: a.tests, Hooks: a.hooks.results(a.request.GetAction())}
 	failure := a.explain(err)
 	if settleErr := a.records.settle(failure); settleErr != nil && failure == nil {
 		failure = a.explain(settleErr)

@@ -29,12 +29,14 @@ class HookLog:
 
 @dataclass(frozen=True, slots=True)
 class HookResult:
-    """What one test of a chart came to; no phase: it was not run this time."""
+    """What one hook or test of a chart came to; no phase: a test that was not run this time."""
 
     hook: str
     phase: str = ""
     started: datetime | None = None
     finished: datetime | None = None
+    # What a hook ran for; not of tests.
+    events: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class Outcome:
     republished: str = ""
     warnings: tuple[str, ...] = ()
     tests: tuple[HookResult, ...] = ()
+    # In the order in which they began.
+    hooks: tuple[HookResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,10 +102,16 @@ def run_event(event: pb.RunEvent) -> Progress | Outcome:
         record=record(outcome.record) if outcome.HasField("record") else None,
         fault=fault(outcome.fault) if outcome.HasField("fault") else None,
         logs=tuple(HookLog(one.hook, one.text, one.missing) for one in outcome.logs),
-        tests=tuple(
-            HookResult(
-                one.hook, one.phase, moment(one.started_unix_ms), moment(one.finished_unix_ms)
-            )
-            for one in outcome.tests
-        ),
+        tests=tuple(_hook(one) for one in outcome.tests),
+        hooks=tuple(_hook(one) for one in outcome.hooks),
+    )
+
+
+def _hook(one: pb.HookResult) -> HookResult:
+    return HookResult(
+        hook=one.hook,
+        phase=one.phase,
+        started=moment(one.started_unix_ms),
+        finished=moment(one.finished_unix_ms),
+        events=tuple(one.events),
     )
