@@ -7,12 +7,15 @@ import pytest
 from make import NOW, record, release
 
 from pilothouse.api.status import HookRun, ReleaseStatus
-from pilothouse.core.conclude import announce, conclude_action
+from pilothouse.core.conclude import announce, conclude_action, conclude_fault
 from pilothouse.core.desired import Sources, desired
 from pilothouse.core.hook_runs import LONGEST_KIND, LONGEST_NAME, MOST_HOOKS
-from pilothouse.core.observed import Observed
-from pilothouse.core.outcome import Ended, Fault, HookLog, HookResult, Outcome
-from pilothouse.core.plan import Action, Install, Rollback, Uninstall, Unlock, Upgrade
+from pilothouse.core.observed import HookResult, Observed, Running
+from pilothouse.core.outcome import Ended, Fault, HookLog, Outcome
+from pilothouse.core.plan import Action, Install, Rollback, Uninstall, Unlock, Upgrade, Wait
+from pilothouse.core.progress import with_progress
+from pilothouse.core.resting import conclude_quiet, paused
+from pilothouse.core.state import classify
 from pilothouse.faults import FaultKind
 
 SECRETS = frozenset({"hunter2"})
@@ -105,3 +108,34 @@ def test_going_back_keeps_the_hook_that_is_the_reason_unless_hooks_ran_for_it() 
 def test_what_came_to_nothing_tells_no_hooks() -> None:
     gone = Outcome(fault=Fault(FaultKind.CANCELLED, "ended"), hooks=(hook("db", "Failed"),))
     assert after(UPGRADE, gone, BEFORE).hooks == []
+
+
+def test_while_an_action_waits_its_hooks_are_told_until_it_does_not() -> None:
+    """Each pass tells the same of the same, and none leaves a hook running that nobody follows."""
+    one = release()
+    wanted = desired(one, Sources(values={}, secrets=SECRETS))
+    begun = (hook("db"), HookResult("Job hunter2-up", "Unknown", NOW, None, ("pre-upgrade",)))
+    running = Running("Upgrade", "", waiting=True, progress="hook Job up", hooks=begun)
+    seen = Observed(record=record(1, "pending-upgrade"), running=running)
+
+    def looked(status: ReleaseStatus, observed: Observed) -> ReleaseStatus:
+        now = release(status=status)
+        state = classify(wanted, observed, NOW)
+        quiet = conclude_quiet(now, wanted, observed, state, Wait("under way"), NOW)
+        return with_progress(quiet, observed.running, wanted)
+
+    first = looked(announce(one, wanted, UPGRADE, NOW), seen)
+    assert [(each.name, each.phase) for each in first.hooks] == [
+        ("db", "Succeeded"),
+        ("***-up", "Running"),
+    ]
+    assert looked(first, seen) == first
+    left = release(status=first)
+    for status in (
+        looked(first, Observed()),
+        paused(left, NOW),
+        announce(left, wanted, BACK, NOW),
+        conclude_fault(left, "asked", FAULT, NOW).status,
+    ):
+        assert [each.name for each in status.hooks] == ["db"]
+    assert announce(left, wanted, UPGRADE, NOW).hooks == []

@@ -11,8 +11,8 @@ from pilothouse.core.conclude import attempts_of, conclude_action
 from pilothouse.core.decide import decide
 from pilothouse.core.desired import Desired, Sources, desired
 from pilothouse.core.masking import masked, redacted
-from pilothouse.core.observed import Health, Observed
-from pilothouse.core.outcome import Ended, Fault, HookLog, HookResult, Outcome
+from pilothouse.core.observed import Health, HookResult, Observed
+from pilothouse.core.outcome import Ended, Fault, HookLog, Outcome
 from pilothouse.core.plan import Action, Install, Rollback, RunTests, Uninstall, Unlock, Upgrade
 from pilothouse.core.state import StateName, classify
 from pilothouse.faults import FaultKind

@@ -37,7 +37,9 @@ func (h hookRuns) note(hooks []*rspb.Hook) {
 	}
 }
 
-// results tells how the hooks of that action ended, in the order in which they began.
+func (a *run) hookResults() []*enginev1.HookResult { return a.hooks.results(a.request.GetAction()) }
+
+// results tells how the hooks of that action ended, or that they run, in the order in which they began.
 func (h hookRuns) results(action enginev1.RunRequest_Action) []*enginev1.HookResult {
 	ran := make([]*rspb.Hook, 0, len(h.of))
 	for hook := range h.of {

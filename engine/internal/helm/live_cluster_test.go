@@ -118,8 +118,11 @@ spec:
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	outcome, err := l.runner.Run(ctx, l.cluster, &enginev1.RunRequest{Action: enginev1.RunRequest_ROLLBACK, Namespace: l.namespace, Name: "never", Revision: 1, TimeoutMs: 30_000},
-		func(phase enginev1.Progress_Phase, _ string) {
-			if phase == enginev1.Progress_WAITING {
+		func(progress *enginev1.Progress) {
+			if progress.GetPhase() == enginev1.Progress_WAITING {
+				if hooks := progress.GetHooks(); len(hooks) != 1 || hooks[0].GetStartedUnixMs() == 0 || hooks[0].GetFinishedUnixMs() != 0 {
+					t.Errorf("one hook runs: %v", hooks)
+				}
 				cancel()
 			}
 		})

@@ -80,7 +80,7 @@ class HookRun(Wire, frozen=True):
     kind: Annotated[str, described("Kind of its object.")] = ""
     name: Annotated[str, described("Name of its object.")] = ""
     events: Annotated[list[str], described("What it ran for, such as pre-upgrade.")] = []
-    phase: Annotated[str, described("Succeeded or Failed.")] = ""
+    phase: Annotated[str, described("Running, Succeeded or Failed.")] = ""
     started: Annotated[str | None, described("When it last began.", format="date-time")] = None
     finished: Annotated[str | None, described("When it ended.", format="date-time")] = None
     log: Annotated[str, described("The end of its log when it failed; at most 20 lines.")] = ""

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.desired import Desired
-from pilothouse.core.observed import Record
+from pilothouse.core.observed import HookResult, Record
 from pilothouse.core.plan import Action
 from pilothouse.faults import FaultKind
 
@@ -25,18 +25,6 @@ class HookLog:
     hook: str
     text: str
     missing: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class HookResult:
-    """What one hook or test of a chart came to; no phase: a test that was not run this time."""
-
-    hook: str
-    phase: str = ""
-    started: datetime | None = None
-    finished: datetime | None = None
-    # What a hook ran for; not of tests.
-    events: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ import msgspec
 from pilothouse.core.desired import Desired
 from pilothouse.core.drift import left_to_others
 from pilothouse.core.drift_rules import DriftMode
-from pilothouse.core.outcome import HookLog, HookResult, Outcome
+from pilothouse.core.observed import HookResult
+from pilothouse.core.outcome import HookLog, Outcome
 from pilothouse.core.plan import Action, Install, Rollback, RunTests, Uninstall, Unlock, Upgrade
 from pilothouse.engine.codec import fault, moment, record
 from pilothouse.engine.v1 import engine_pb2 as pb
@@ -96,7 +97,11 @@ def run_event(event: pb.RunEvent) -> Progress | Outcome:
     """Read one step of an action, or its end."""
     if event.WhichOneof("event") == "progress":
         progress = event.progress
-        return Progress(progress.message, waiting=progress.phase == pb.Progress.WAITING)
+        return Progress(
+            progress.message,
+            waiting=progress.phase == pb.Progress.WAITING,
+            hooks=tuple(_hook(one) for one in progress.hooks),
+        )
     outcome = event.outcome
     return Outcome(
         record=record(outcome.record) if outcome.HasField("record") else None,

@@ -680,7 +680,7 @@ class RunEvent(_message.Message):
     def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., outcome: _Optional[_Union[Outcome, _Mapping]] = ...) -> None: ...
 
 class Progress(_message.Message):
-    __slots__ = ("phase", "message")
+    __slots__ = ("phase", "message", "hooks")
     class Phase(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         PREPARING: _ClassVar[Progress.Phase]
@@ -691,9 +691,11 @@ class Progress(_message.Message):
     WAITING: Progress.Phase
     PHASE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    HOOKS_FIELD_NUMBER: _ClassVar[int]
     phase: Progress.Phase
     message: str
-    def __init__(self, phase: _Optional[_Union[Progress.Phase, str]] = ..., message: _Optional[str] = ...) -> None: ...
+    hooks: _containers.RepeatedCompositeFieldContainer[HookResult]
+    def __init__(self, phase: _Optional[_Union[Progress.Phase, str]] = ..., message: _Optional[str] = ..., hooks: _Optional[_Iterable[_Union[HookResult, _Mapping]]] = ...) -> None: ...
 
 class Outcome(_message.Message):
     __slots__ = ("record", "fault", "inventory", "notes", "logs", "tests", "hooks")
