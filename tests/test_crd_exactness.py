@@ -193,6 +193,16 @@ spec.drift.ignore[].target.version string
 spec.drift.ignore[].target.kind string
 spec.drift.ignore[].target.name string
 spec.drift.ignore[].target.namespace string
+status.hooks array
+status.hooks[] object
+status.hooks[].kind string
+status.hooks[].name string
+status.hooks[].events array
+status.hooks[].events[] string
+status.hooks[].phase string
+status.hooks[].started string format date-time
+status.hooks[].finished string format date-time
+status.hooks[].log string
 status.test object
 status.test.requestedAt string
 status.test.phase string

@@ -8,8 +8,8 @@ from pilothouse.api.release import TEST_REQUESTED
 from pilothouse.api.status import ChartTests
 from pilothouse.core import helm_tests
 from pilothouse.core.desired import Sources, desired
-from pilothouse.core.observed import Health, Observed, Running
-from pilothouse.core.outcome import Ended, Fault, HookLog, HookResult, Outcome
+from pilothouse.core.observed import Health, HookResult, Observed, Running
+from pilothouse.core.outcome import Ended, Fault, HookLog, Outcome
 from pilothouse.core.plan import Install, Repair, Rest, RunTests, Uninstall, Upgrade, Wait
 from pilothouse.core.state import classify
 from pilothouse.faults import FaultKind

@@ -11,7 +11,7 @@ from pilothouse.core.conclude import attempts_of, conclude_action
 from pilothouse.core.decide import decide
 from pilothouse.core.desired import Desired, Sources, desired
 from pilothouse.core.masking import masked, redacted
-from pilothouse.core.observed import Health, Observed
+from pilothouse.core.observed import Health, HookResult, Observed
 from pilothouse.core.outcome import Ended, Fault, HookLog, Outcome
 from pilothouse.core.plan import Action, Install, Rollback, RunTests, Uninstall, Unlock, Upgrade
 from pilothouse.core.state import StateName, classify
@@ -82,8 +82,9 @@ def test_everything_of_an_outcome_is_masked() -> None:
         fault=Fault(FaultKind.HOOK, SAID),
         logs=(HookLog(f"Job {SECRET}", SAID, missing=SAID),),
         warnings=(SAID,),
+        hooks=(HookResult(f"Job {SECRET}", "Failed"),),
     )
     assert SECRET not in str(masked(outcome, {SECRET}))
-    assert str(masked(outcome, {SECRET})).count("***") == 6
+    assert str(masked(outcome, {SECRET})).count("***") == 7
     assert masked(outcome, set()) == outcome
     assert masked(Outcome(), {SECRET}) == Outcome()

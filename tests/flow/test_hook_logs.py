@@ -30,6 +30,15 @@ spec:
       nodeSelector: {kubernetes.io/hostname: {{ .Values.node }}}
       containers: [{name: main, image: registry.example/none}]
 """
+FIRST = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}-first
+  annotations:
+    helm.sh/hook: pre-install,pre-upgrade,post-upgrade
+    helm.sh/hook-weight: "-1"
+"""
 PLAIN = """\
 apiVersion: v1
 kind: ConfigMap
@@ -117,13 +126,17 @@ def test_the_end_of_a_hooks_log_outlives_the_hook(stage: Stage, hub, namespace, 
         *("create", "secret", "generic", "password", "-n", namespace),
         f"--from-literal=values.yaml=password: {SECRET}",
     )
-    stage.chart("migrates", {"hook.yaml": JOB})
+    stage.chart("migrates", {"first.yaml": FIRST, "hook.yaml": JOB})
     secret = {"name": "password", "namespace": namespace, "key": "values.yaml"}
-    stage.release(
-        *("migrator", "migrates", namespace, {"node": node}),
-        valuesFrom=[{"secretKeyRef": secret}],
-        waitTimeout="60s",
-    )
+
+    def migrate(attempt: int) -> None:
+        stage.release(
+            *("migrator", "migrates", namespace, {"node": node, "attempt": attempt}),
+            valuesFrom=[{"secretKeyRef": secret}],
+            waitTimeout="60s",
+        )
+
+    migrate(1)
     message = stage.refused("migrator", "HookFailed")
     assert message.endswith("its log ends: step 29 ⏎ logging in with *** ⏎ no such table")
     assert "tailLines=20" in Kubelet.asked[0]
@@ -133,6 +146,18 @@ def test_the_end_of_a_hooks_log_outlives_the_hook(stage: Stage, hub, namespace, 
     assert kept.startswith("Job migrator:\nstep 12\n"), "twenty lines are kept"
     assert kept.endswith("no such table")
     assert SECRET not in kept
+    failed, passed = stage.get("migrator")["status"]["hooks"]
+    assert (failed["kind"], failed["name"], failed["phase"]) == ("Job", "migrator", "Failed")
+    assert failed["events"] == ["pre-install"]
+    assert failed["log"] == kept.removeprefix("Job migrator:\n")
+    assert passed["started"] <= passed["finished"] <= failed["started"] <= failed["finished"]
+    assert (passed["kind"], passed["phase"], "log" in passed) == ("ConfigMap", "Succeeded", False)
+    # The Job is for installs only.
+    migrate(2)
+    stage.wait("migrator", "Ready")
+    (passed,) = stage.get("migrator")["status"]["hooks"]
+    assert (passed["name"], passed["phase"]) == ("migrator-first", "Succeeded")
+    assert passed["events"] == ["pre-upgrade", "post-upgrade"]
 
 
 def test_a_deletion_tells_nothing_of_a_secret(stage: Stage, hub, namespace, node) -> None:

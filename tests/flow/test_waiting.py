@@ -48,6 +48,10 @@ def test_a_release_that_waits_delays_nobody(stage: Stage, namespace) -> None:
                 conditions(stage.get(name)).get("Ready", {}).get("message") == said
             )
         )
+    (one,) = stage.get("waits-0")["status"]["hooks"]
+    assert (one["name"], one["events"], one["phase"]) == ("waits-0-1", ["pre-install"], "Running")
+    assert one["started"]
+    assert "finished" not in one
     began = time.monotonic()
     stage.release("overtakes", "hello", namespace)
     stage.wait("overtakes", "Ready", seconds=20)

@@ -3436,6 +3436,7 @@ type Progress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Phase         Progress_Phase         `protobuf:"varint,1,opt,name=phase,proto3,enum=pilothouse.engine.v1.Progress_Phase" json:"phase,omitempty"`
 	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	Hooks         []*HookResult          `protobuf:"bytes,3,rep,name=hooks,proto3" json:"hooks,omitempty"` // those begun so far; one without an end runs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3484,6 +3485,13 @@ func (x *Progress) GetMessage() string {
 	return ""
 }
 
+func (x *Progress) GetHooks() []*HookResult {
+	if x != nil {
+		return x.Hooks
+	}
+	return nil
+}
+
 // Outcome tells what storage really holds after the action, whether or not the action succeeded.
 type Outcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3492,7 +3500,8 @@ type Outcome struct {
 	Inventory     []*Ref                 `protobuf:"bytes,3,rep,name=inventory,proto3" json:"inventory,omitempty"`
 	Notes         string                 `protobuf:"bytes,4,opt,name=notes,proto3" json:"notes,omitempty"`
 	Logs          []*HookLog             `protobuf:"bytes,5,rep,name=logs,proto3" json:"logs,omitempty"`   // of hooks that failed, read before their delete policy removes them
-	Tests         []*TestResult          `protobuf:"bytes,6,rep,name=tests,proto3" json:"tests,omitempty"` // TEST: what each came to, in the order they run
+	Tests         []*HookResult          `protobuf:"bytes,6,rep,name=tests,proto3" json:"tests,omitempty"` // TEST: what each came to, in the order they run
+	Hooks         []*HookResult          `protobuf:"bytes,7,rep,name=hooks,proto3" json:"hooks,omitempty"` // INSTALL, UPGRADE, ROLLBACK: those that ran, in the order they began
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3562,38 +3571,46 @@ func (x *Outcome) GetLogs() []*HookLog {
 	return nil
 }
 
-func (x *Outcome) GetTests() []*TestResult {
+func (x *Outcome) GetTests() []*HookResult {
 	if x != nil {
 		return x.Tests
 	}
 	return nil
 }
 
-// TestResult is what one test of a chart came to.
-type TestResult struct {
+func (x *Outcome) GetHooks() []*HookResult {
+	if x != nil {
+		return x.Hooks
+	}
+	return nil
+}
+
+// HookResult is what one hook or test of a chart came to.
+type HookResult struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
-	Hook           string                 `protobuf:"bytes,1,opt,name=hook,proto3" json:"hook,omitempty"`   // "Pod smoke"
-	Phase          string                 `protobuf:"bytes,2,opt,name=phase,proto3" json:"phase,omitempty"` // as Helm says: Succeeded, Failed, Unknown; empty when it was not run this time
-	StartedUnixMs  int64                  `protobuf:"varint,3,opt,name=started_unix_ms,json=startedUnixMs,proto3" json:"started_unix_ms,omitempty"`
+	Hook           string                 `protobuf:"bytes,1,opt,name=hook,proto3" json:"hook,omitempty"`                                           // "Pod smoke"
+	Phase          string                 `protobuf:"bytes,2,opt,name=phase,proto3" json:"phase,omitempty"`                                         // as Helm says: Succeeded, Failed, Unknown; empty when a test was not run this time
+	StartedUnixMs  int64                  `protobuf:"varint,3,opt,name=started_unix_ms,json=startedUnixMs,proto3" json:"started_unix_ms,omitempty"` // of its last run, where it ran for two events
 	FinishedUnixMs int64                  `protobuf:"varint,4,opt,name=finished_unix_ms,json=finishedUnixMs,proto3" json:"finished_unix_ms,omitempty"`
+	Events         []string               `protobuf:"bytes,5,rep,name=events,proto3" json:"events,omitempty"` // what it ran for, such as pre-upgrade; not of tests
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
-func (x *TestResult) Reset() {
-	*x = TestResult{}
+func (x *HookResult) Reset() {
+	*x = HookResult{}
 	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *TestResult) String() string {
+func (x *HookResult) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*TestResult) ProtoMessage() {}
+func (*HookResult) ProtoMessage() {}
 
-func (x *TestResult) ProtoReflect() protoreflect.Message {
+func (x *HookResult) ProtoReflect() protoreflect.Message {
 	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3605,37 +3622,44 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
-func (*TestResult) Descriptor() ([]byte, []int) {
+// Deprecated: Use HookResult.ProtoReflect.Descriptor instead.
+func (*HookResult) Descriptor() ([]byte, []int) {
 	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
 }
 
-func (x *TestResult) GetHook() string {
+func (x *HookResult) GetHook() string {
 	if x != nil {
 		return x.Hook
 	}
 	return ""
 }
 
-func (x *TestResult) GetPhase() string {
+func (x *HookResult) GetPhase() string {
 	if x != nil {
 		return x.Phase
 	}
 	return ""
 }
 
-func (x *TestResult) GetStartedUnixMs() int64 {
+func (x *HookResult) GetStartedUnixMs() int64 {
 	if x != nil {
 		return x.StartedUnixMs
 	}
 	return 0
 }
 
-func (x *TestResult) GetFinishedUnixMs() int64 {
+func (x *HookResult) GetFinishedUnixMs() int64 {
 	if x != nil {
 		return x.FinishedUnixMs
 	}
 	return 0
+}
+
+func (x *HookResult) GetEvents() []string {
+	if x != nil {
+		return x.Events
+	}
+	return nil
 }
 
 // HookLog is the end of what a hook said.
@@ -6131,27 +6155,30 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\bRunEvent\x12<\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1e.pilothouse.engine.v1.ProgressH\x00R\bprogress\x129\n" +
 	"\aoutcome\x18\x02 \x01(\v2\x1d.pilothouse.engine.v1.OutcomeH\x00R\aoutcomeB\a\n" +
-	"\x05event\"\x93\x01\n" +
+	"\x05event\"\xcb\x01\n" +
 	"\bProgress\x12:\n" +
 	"\x05phase\x18\x01 \x01(\x0e2$.pilothouse.engine.v1.Progress.PhaseR\x05phase\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"1\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x126\n" +
+	"\x05hooks\x18\x03 \x03(\v2 .pilothouse.engine.v1.HookResultR\x05hooks\"1\n" +
 	"\x05Phase\x12\r\n" +
 	"\tPREPARING\x10\x00\x12\f\n" +
 	"\bAPPLYING\x10\x01\x12\v\n" +
-	"\aWAITING\x10\x02\"\xac\x02\n" +
+	"\aWAITING\x10\x02\"\xe4\x02\n" +
 	"\aOutcome\x124\n" +
 	"\x06record\x18\x01 \x01(\v2\x1c.pilothouse.engine.v1.RecordR\x06record\x121\n" +
 	"\x05fault\x18\x02 \x01(\v2\x1b.pilothouse.engine.v1.FaultR\x05fault\x127\n" +
 	"\tinventory\x18\x03 \x03(\v2\x19.pilothouse.engine.v1.RefR\tinventory\x12\x14\n" +
 	"\x05notes\x18\x04 \x01(\tR\x05notes\x121\n" +
 	"\x04logs\x18\x05 \x03(\v2\x1d.pilothouse.engine.v1.HookLogR\x04logs\x126\n" +
-	"\x05tests\x18\x06 \x03(\v2 .pilothouse.engine.v1.TestResultR\x05tests\"\x88\x01\n" +
+	"\x05tests\x18\x06 \x03(\v2 .pilothouse.engine.v1.HookResultR\x05tests\x126\n" +
+	"\x05hooks\x18\a \x03(\v2 .pilothouse.engine.v1.HookResultR\x05hooks\"\xa0\x01\n" +
 	"\n" +
-	"TestResult\x12\x12\n" +
+	"HookResult\x12\x12\n" +
 	"\x04hook\x18\x01 \x01(\tR\x04hook\x12\x14\n" +
 	"\x05phase\x18\x02 \x01(\tR\x05phase\x12&\n" +
 	"\x0fstarted_unix_ms\x18\x03 \x01(\x03R\rstartedUnixMs\x12(\n" +
-	"\x10finished_unix_ms\x18\x04 \x01(\x03R\x0efinishedUnixMs\"K\n" +
+	"\x10finished_unix_ms\x18\x04 \x01(\x03R\x0efinishedUnixMs\x12\x16\n" +
+	"\x06events\x18\x05 \x03(\tR\x06events\"K\n" +
 	"\aHookLog\x12\x12\n" +
 	"\x04hook\x18\x01 \x01(\tR\x04hook\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x18\n" +
@@ -6394,7 +6421,7 @@ var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(*RunEvent)(nil),                           // 43: pilothouse.engine.v1.RunEvent
 	(*Progress)(nil),                           // 44: pilothouse.engine.v1.Progress
 	(*Outcome)(nil),                            // 45: pilothouse.engine.v1.Outcome
-	(*TestResult)(nil),                         // 46: pilothouse.engine.v1.TestResult
+	(*HookResult)(nil),                         // 46: pilothouse.engine.v1.HookResult
 	(*HookLog)(nil),                            // 47: pilothouse.engine.v1.HookLog
 	(*ObserveRequest)(nil),                     // 48: pilothouse.engine.v1.ObserveRequest
 	(*Attention)(nil),                          // 49: pilothouse.engine.v1.Attention
@@ -6471,74 +6498,76 @@ var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	44, // 38: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
 	45, // 39: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
 	5,  // 40: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
-	53, // 41: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
-	7,  // 42: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
-	37, // 43: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
-	47, // 44: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
-	46, // 45: pilothouse.engine.v1.Outcome.tests:type_name -> pilothouse.engine.v1.TestResult
-	49, // 46: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
-	50, // 47: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
-	37, // 48: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
-	76, // 49: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	77, // 50: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
-	56, // 51: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
-	7,  // 52: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	55, // 53: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
-	7,  // 54: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
-	57, // 55: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
-	57, // 56: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
-	0,  // 57: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
-	37, // 58: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
-	6,  // 59: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
-	53, // 60: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
-	60, // 61: pilothouse.engine.v1.HttpRequest.headers:type_name -> pilothouse.engine.v1.HttpHeader
-	60, // 62: pilothouse.engine.v1.HttpReply.headers:type_name -> pilothouse.engine.v1.HttpHeader
-	37, // 63: pilothouse.engine.v1.CompareRequest.objects:type_name -> pilothouse.engine.v1.Ref
-	65, // 64: pilothouse.engine.v1.CompareReply.objects:type_name -> pilothouse.engine.v1.Comparison
-	37, // 65: pilothouse.engine.v1.Comparison.ref:type_name -> pilothouse.engine.v1.Ref
-	66, // 66: pilothouse.engine.v1.Comparison.differences:type_name -> pilothouse.engine.v1.Difference
-	7,  // 67: pilothouse.engine.v1.Comparison.fault:type_name -> pilothouse.engine.v1.Fault
-	78, // 68: pilothouse.engine.v1.RepairRequest.objects:type_name -> pilothouse.engine.v1.RepairRequest.Part
-	79, // 69: pilothouse.engine.v1.RepairReply.objects:type_name -> pilothouse.engine.v1.RepairReply.Repaired
-	2,  // 70: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
-	7,  // 71: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
-	53, // 72: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
-	37, // 73: pilothouse.engine.v1.RepairRequest.Part.ref:type_name -> pilothouse.engine.v1.Ref
-	37, // 74: pilothouse.engine.v1.RepairReply.Repaired.ref:type_name -> pilothouse.engine.v1.Ref
-	7,  // 75: pilothouse.engine.v1.RepairReply.Repaired.fault:type_name -> pilothouse.engine.v1.Fault
-	8,  // 76: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
-	10, // 77: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
-	22, // 78: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
-	31, // 79: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
-	33, // 80: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
-	35, // 81: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
-	38, // 82: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
-	40, // 83: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
-	48, // 84: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
-	51, // 85: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
-	58, // 86: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
-	63, // 87: pilothouse.engine.v1.Engine.Compare:input_type -> pilothouse.engine.v1.CompareRequest
-	67, // 88: pilothouse.engine.v1.Engine.Repair:input_type -> pilothouse.engine.v1.RepairRequest
-	61, // 89: pilothouse.engine.v1.Engine.Http:input_type -> pilothouse.engine.v1.HttpRequest
-	9,  // 90: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
-	13, // 91: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
-	23, // 92: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
-	32, // 93: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
-	34, // 94: pilothouse.engine.v1.Engine.FindVersions:output_type -> pilothouse.engine.v1.FindVersionsReply
-	36, // 95: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
-	39, // 96: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
-	43, // 97: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
-	54, // 98: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
-	52, // 99: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
-	59, // 100: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
-	64, // 101: pilothouse.engine.v1.Engine.Compare:output_type -> pilothouse.engine.v1.CompareReply
-	68, // 102: pilothouse.engine.v1.Engine.Repair:output_type -> pilothouse.engine.v1.RepairReply
-	62, // 103: pilothouse.engine.v1.Engine.Http:output_type -> pilothouse.engine.v1.HttpReply
-	90, // [90:104] is the sub-list for method output_type
-	76, // [76:90] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	46, // 41: pilothouse.engine.v1.Progress.hooks:type_name -> pilothouse.engine.v1.HookResult
+	53, // 42: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
+	7,  // 43: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
+	37, // 44: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
+	47, // 45: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
+	46, // 46: pilothouse.engine.v1.Outcome.tests:type_name -> pilothouse.engine.v1.HookResult
+	46, // 47: pilothouse.engine.v1.Outcome.hooks:type_name -> pilothouse.engine.v1.HookResult
+	49, // 48: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
+	50, // 49: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
+	37, // 50: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
+	76, // 51: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	77, // 52: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
+	56, // 53: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
+	7,  // 54: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
+	55, // 55: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
+	7,  // 56: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
+	57, // 57: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
+	57, // 58: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
+	0,  // 59: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
+	37, // 60: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
+	6,  // 61: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
+	53, // 62: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
+	60, // 63: pilothouse.engine.v1.HttpRequest.headers:type_name -> pilothouse.engine.v1.HttpHeader
+	60, // 64: pilothouse.engine.v1.HttpReply.headers:type_name -> pilothouse.engine.v1.HttpHeader
+	37, // 65: pilothouse.engine.v1.CompareRequest.objects:type_name -> pilothouse.engine.v1.Ref
+	65, // 66: pilothouse.engine.v1.CompareReply.objects:type_name -> pilothouse.engine.v1.Comparison
+	37, // 67: pilothouse.engine.v1.Comparison.ref:type_name -> pilothouse.engine.v1.Ref
+	66, // 68: pilothouse.engine.v1.Comparison.differences:type_name -> pilothouse.engine.v1.Difference
+	7,  // 69: pilothouse.engine.v1.Comparison.fault:type_name -> pilothouse.engine.v1.Fault
+	78, // 70: pilothouse.engine.v1.RepairRequest.objects:type_name -> pilothouse.engine.v1.RepairRequest.Part
+	79, // 71: pilothouse.engine.v1.RepairReply.objects:type_name -> pilothouse.engine.v1.RepairReply.Repaired
+	2,  // 72: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
+	7,  // 73: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
+	53, // 74: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
+	37, // 75: pilothouse.engine.v1.RepairRequest.Part.ref:type_name -> pilothouse.engine.v1.Ref
+	37, // 76: pilothouse.engine.v1.RepairReply.Repaired.ref:type_name -> pilothouse.engine.v1.Ref
+	7,  // 77: pilothouse.engine.v1.RepairReply.Repaired.fault:type_name -> pilothouse.engine.v1.Fault
+	8,  // 78: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
+	10, // 79: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
+	22, // 80: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
+	31, // 81: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
+	33, // 82: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
+	35, // 83: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
+	38, // 84: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
+	40, // 85: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
+	48, // 86: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
+	51, // 87: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
+	58, // 88: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
+	63, // 89: pilothouse.engine.v1.Engine.Compare:input_type -> pilothouse.engine.v1.CompareRequest
+	67, // 90: pilothouse.engine.v1.Engine.Repair:input_type -> pilothouse.engine.v1.RepairRequest
+	61, // 91: pilothouse.engine.v1.Engine.Http:input_type -> pilothouse.engine.v1.HttpRequest
+	9,  // 92: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
+	13, // 93: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
+	23, // 94: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
+	32, // 95: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
+	34, // 96: pilothouse.engine.v1.Engine.FindVersions:output_type -> pilothouse.engine.v1.FindVersionsReply
+	36, // 97: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
+	39, // 98: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
+	43, // 99: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
+	54, // 100: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
+	52, // 101: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
+	59, // 102: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
+	64, // 103: pilothouse.engine.v1.Engine.Compare:output_type -> pilothouse.engine.v1.CompareReply
+	68, // 104: pilothouse.engine.v1.Engine.Repair:output_type -> pilothouse.engine.v1.RepairReply
+	62, // 105: pilothouse.engine.v1.Engine.Http:output_type -> pilothouse.engine.v1.HttpReply
+	92, // [92:106] is the sub-list for method output_type
+	78, // [78:92] is the sub-list for method input_type
+	78, // [78:78] is the sub-list for extension type_name
+	78, // [78:78] is the sub-list for extension extendee
+	0,  // [0:78] is the sub-list for field type_name
 }
 
 func init() { file_pilothouse_engine_v1_engine_proto_init() }

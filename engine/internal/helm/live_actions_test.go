@@ -90,9 +90,9 @@ spec:
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var phases []enginev1.Progress_Phase
-	outcome, err := l.runner.Run(ctx, l.cluster, request, func(phase enginev1.Progress_Phase, _ string) {
-		phases = append(phases, phase)
-		if phase == enginev1.Progress_WAITING {
+	outcome, err := l.runner.Run(ctx, l.cluster, request, func(progress *enginev1.Progress) {
+		phases = append(phases, progress.GetPhase())
+		if progress.GetPhase() == enginev1.Progress_WAITING {
 			busy := l.run(&enginev1.RunRequest{Action: enginev1.RunRequest_UNINSTALL, Name: "stuck"})
 			if busy.GetFault().GetKind() != enginev1.Fault_BUSY {
 				t.Errorf("%v", busy)
@@ -125,8 +125,8 @@ func TestLiveUninstallWaits(t *testing.T) {
 	}
 	released := make(chan struct{})
 	outcome, err := l.runner.Run(ctx, l.cluster, &enginev1.RunRequest{Action: enginev1.RunRequest_UNINSTALL, Namespace: l.namespace, Name: "app", TimeoutMs: 30_000},
-		func(phase enginev1.Progress_Phase, _ string) {
-			if phase == enginev1.Progress_WAITING {
+		func(progress *enginev1.Progress) {
+			if progress.GetPhase() == enginev1.Progress_WAITING {
 				go func() {
 					_, _ = maps.Patch(ctx, "app", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 					close(released)

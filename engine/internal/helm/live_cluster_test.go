@@ -98,22 +98,39 @@ spec:
 `, "templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\n"}
 	}
 	good := l.put(pack(t, hook("pre-install,pre-upgrade,post-delete", "")))
-	l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_INSTALL, Name: "hooked", ChartDigest: good, TimeoutMs: 30_000})
-	l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_UPGRADE, Name: "hooked", ChartDigest: good, TimeoutMs: 30_000})
+	ran := func(outcome *enginev1.Outcome, want string) {
+		t.Helper()
+		var told []string
+		for _, one := range outcome.GetHooks() {
+			told = append(told, fmt.Sprint(one.GetHook(), one.GetEvents(), one.GetPhase()))
+		}
+		if got := strings.Join(told, ", "); got != want {
+			t.Errorf("%q instead of %q", got, want)
+		}
+	}
+	ran(l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_INSTALL, Name: "hooked", ChartDigest: good, TimeoutMs: 30_000}),
+		"Job hooked-hook[pre-install]Succeeded")
+	ran(l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_UPGRADE, Name: "hooked", ChartDigest: good, TimeoutMs: 30_000}),
+		"Job hooked-hook[pre-upgrade]Succeeded")
 	// A rollback whose hook cannot end leaves `pending-rollback` in Helm.
 	never := l.put(pack(t, hook("pre-rollback", "metadata: {annotations: {x: never}}, ")))
 	l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_INSTALL, Name: "never", ChartDigest: never})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	outcome, err := l.runner.Run(ctx, l.cluster, &enginev1.RunRequest{Action: enginev1.RunRequest_ROLLBACK, Namespace: l.namespace, Name: "never", Revision: 1, TimeoutMs: 30_000},
-		func(phase enginev1.Progress_Phase, _ string) {
-			if phase == enginev1.Progress_WAITING {
+		func(progress *enginev1.Progress) {
+			if progress.GetPhase() == enginev1.Progress_WAITING {
+				if hooks := progress.GetHooks(); len(hooks) != 1 || hooks[0].GetStartedUnixMs() == 0 || hooks[0].GetFinishedUnixMs() != 0 {
+					t.Errorf("one hook runs: %v", hooks)
+				}
 				cancel()
 			}
 		})
 	if err != nil || outcome.GetFault().GetKind() != enginev1.Fault_CANCELLED || outcome.GetRecord().GetStatus() != "failed" || outcome.GetRecord().GetRevision() != 2 {
 		t.Errorf("%v %v", outcome, err)
 	}
+	ran(outcome, "Job never-hook[pre-rollback]Failed")
+	ran(l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_ROLLBACK, Name: "hooked", Revision: 1, TimeoutMs: 30_000}), "")
 	l.good(&enginev1.RunRequest{Action: enginev1.RunRequest_UNINSTALL, Name: "hooked", TimeoutMs: 30_000})
 }
 

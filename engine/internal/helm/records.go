@@ -243,6 +243,7 @@ func (r *records) Update(key string, rls release.Releaser) error {
 	if r.stubs[rel] {
 		return fmt.Errorf("revision %d of %s was never read: refusing to overwrite it", rel.Version, rel.Name)
 	}
+	r.run.hooks.note(rel.Hooks)
 	if err := r.Driver.Update(key, rel); err != nil {
 		r.listed = false
 		return err

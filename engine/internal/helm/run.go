@@ -23,8 +23,8 @@ const fieldManager = "helm"
 
 func init() { kube.ManagedFieldsManager = fieldManager }
 
-// Progress is told in which phase an action is.
-type Progress func(phase enginev1.Progress_Phase, message string)
+// Progress is told in which phase an action is, and which hooks have begun.
+type Progress func(*enginev1.Progress)
 
 // Runner runs actions, one at a time per release.
 type Runner struct {
@@ -62,7 +62,8 @@ type run struct {
 	progress  *phases
 	notes     string
 	logs      []*enginev1.HookLog
-	tests     []*enginev1.TestResult
+	tests     []*enginev1.HookResult
+	hooks     hookRuns
 }
 
 // Run does what the request asks and returns when Helm has: cancelling ctx ends waits, never an apply. The error
@@ -93,7 +94,8 @@ func (r *Runner) Run(ctx context.Context, c *cluster.Cluster, request *enginev1.
 }
 
 func newRun(ctx context.Context, c *cluster.Cluster, request *enginev1.RunRequest, charts *chart.Store, progress Progress) *run {
-	a := &run{cluster: c, request: request, charts: charts, waits: ctx, progress: &phases{report: progress}}
+	a := &run{cluster: c, request: request, charts: charts, waits: ctx, hooks: newHookRuns()}
+	a.progress = &phases{report: progress, hooks: a.hookResults}
 	a.records = newRecords(a)
 	a.kube = newKubeClient(a)
 	a.records.beforeCreate = func(rel *rspb.Release) error {
@@ -135,7 +137,7 @@ func (a *run) guard(act func(*run) error) (err error) {
 
 // finish leaves nothing pending that this action made, and tells what storage holds.
 func (a *run) finish(err error) *enginev1.Outcome {
-	outcome := &enginev1.Outcome{Notes: a.notes, Logs: a.logs, Tests: a.tests}
+	outcome := &enginev1.Outcome{Notes: a.notes, Logs: a.logs, Tests: a.tests, Hooks: a.hookResults()}
 	failure := a.explain(err)
 	if settleErr := a.records.settle(failure); settleErr != nil && failure == nil {
 		failure = a.explain(settleErr)
@@ -204,6 +206,7 @@ func (r *Runner) free(key claim) {
 // phases passes on each change of phase once.
 type phases struct {
 	report  Progress
+	hooks   func() []*enginev1.HookResult
 	mutex   sync.Mutex
 	started bool
 	current enginev1.Progress_Phase
@@ -216,5 +219,5 @@ func (p *phases) say(phase enginev1.Progress_Phase, message string) {
 		return
 	}
 	p.started, p.current = true, phase
-	p.report(phase, message)
+	p.report(&enginev1.Progress{Phase: phase, Message: message, Hooks: p.hooks()})
 }

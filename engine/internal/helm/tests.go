@@ -38,7 +38,7 @@ func (a *run) test() error {
 }
 
 // testResults tells how tests ended, in Helm's order. Those after one that failed have only what an earlier run left.
-func testResults(hooks []*rspb.Hook, began time.Time) []*enginev1.TestResult {
+func testResults(hooks []*rspb.Hook, began time.Time) []*enginev1.HookResult {
 	var tests []*rspb.Hook
 	for _, hook := range hooks {
 		if slices.Contains(hook.Events, rspb.HookTest) {
@@ -48,14 +48,13 @@ func testResults(hooks []*rspb.Hook, began time.Time) []*enginev1.TestResult {
 	slices.SortStableFunc(tests, func(a, b *rspb.Hook) int {
 		return cmp.Or(cmp.Compare(a.Weight, b.Weight), cmp.Compare(a.Name, b.Name))
 	})
-	out := make([]*enginev1.TestResult, 0, len(tests))
+	out := make([]*enginev1.HookResult, 0, len(tests))
 	for _, hook := range tests {
-		result := &enginev1.TestResult{Hook: hook.Kind + " " + hook.Name}
-		if last := hook.LastRun; !last.StartedAt.Before(began) {
-			result.Phase = string(last.Phase)
-			result.StartedUnixMs, result.FinishedUnixMs = milliseconds(last.StartedAt), milliseconds(last.CompletedAt)
+		if hook.LastRun.StartedAt.Before(began) {
+			out = append(out, &enginev1.HookResult{Hook: hookName(hook)})
+			continue
 		}
-		out = append(out, result)
+		out = append(out, hookResult(hook))
 	}
 	return out
 }

@@ -14,11 +14,9 @@ func (s *Server) Run(request *enginev1.RunRequest, stream grpc.ServerStreamingSe
 	if err != nil {
 		return fault.ToStatus(stream.Context(), err)
 	}
-	progress := func(phase enginev1.Progress_Phase, message string) {
+	progress := func(progress *enginev1.Progress) {
 		// A caller that has left is no reason to stop; the stream's context ends the waits.
-		_ = stream.Send(&enginev1.RunEvent{Event: &enginev1.RunEvent_Progress{
-			Progress: &enginev1.Progress{Phase: phase, Message: message},
-		}})
+		_ = stream.Send(&enginev1.RunEvent{Event: &enginev1.RunEvent_Progress{Progress: progress}})
 	}
 	outcome, err := s.Helm.Run(stream.Context(), at, request, progress)
 	if err != nil {

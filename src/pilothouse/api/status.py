@@ -74,6 +74,18 @@ class LastAttempt(Wire, frozen=True):
     error: Annotated[str, described("Why it failed; empty when it did not.")] = ""
 
 
+class HookRun(Wire, frozen=True):
+    """One hook of the chart that ran, and what it came to."""
+
+    kind: Annotated[str, described("Kind of its object.")] = ""
+    name: Annotated[str, described("Name of its object.")] = ""
+    events: Annotated[list[str], described("What it ran for, such as pre-upgrade.")] = []
+    phase: Annotated[str, described("Running, Succeeded or Failed.")] = ""
+    started: Annotated[str | None, described("When it last began.", format="date-time")] = None
+    finished: Annotated[str | None, described("When it ended.", format="date-time")] = None
+    log: Annotated[str, described("The end of its log when it failed; at most 20 lines.")] = ""
+
+
 class TestedHook(Wire, frozen=True):
     """One test of the chart, and what it came to."""
 
@@ -157,6 +169,12 @@ class ReleaseStatus(Wire, frozen=True):
     drift: Annotated[
         list[DriftedObject],
         described("Objects that others changed and that are not put back; at most 50."),
+    ] = []
+    hooks: Annotated[
+        list[HookRun],
+        described(
+            "Hooks that ran in the newest install, upgrade or rollback; failed ones first, at most 20.",
+        ),
     ] = []
     test: Annotated[
         ChartTests,

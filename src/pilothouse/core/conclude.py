@@ -23,6 +23,7 @@ from pilothouse.core.conditions import (
 )
 from pilothouse.core.decide import question
 from pilothouse.core.desired import Desired
+from pilothouse.core.hook_runs import hooks_after, over
 from pilothouse.core.masking import redacted
 from pilothouse.core.observed import FAILED, Observed
 from pilothouse.core.outcome import Conclusion, Ended, Entry, Fault, Notice
@@ -99,6 +100,7 @@ def announce(release: Release, desired: Desired, plan: Action, now: datetime) ->
         retries=status.retries if same else 0,
         failed=status.failed if same else 0,
         next_attempt=status.next_attempt if same and going_back else None,
+        hooks=over(status.hooks) if going_back else [],
         last_handled_reconcile_at=requested(release),
         last_attempt=LastAttempt(
             action=name,
@@ -123,7 +125,9 @@ def conclude_action(
         return Conclusion(status=release.status, entry=entry, again_now=True)
     name = name_of(plan)
     status = msgspec.structs.replace(
-        release.status, at_provider=at_provider_of(release.status, outcome.record)
+        release.status,
+        at_provider=at_provider_of(release.status, outcome.record),
+        hooks=hooks_after(release.status.hooks, ended),
     )
     entry = entry_of(release, ended, now)
     if fault:
@@ -196,6 +200,7 @@ def conclude_fault(
         status,
         retries=status.retries if same else 0,
         failed=status.failed if same else 0,
+        hooks=over(status.hooks),
         observed_generation=release.metadata.generation,
         last_handled_reconcile_at=requested(release),
         last_attempt=LastAttempt(

@@ -12,8 +12,8 @@ from pilothouse.core.desired import Desired
 from pilothouse.core.details import objects_of
 from pilothouse.core.drift_known import doubled
 from pilothouse.core.masking import redacted
-from pilothouse.core.observed import Observed
-from pilothouse.core.outcome import Conclusion, Ended, HookResult, Notice
+from pilothouse.core.observed import HookResult, Observed
+from pilothouse.core.outcome import Conclusion, Ended, Notice
 from pilothouse.core.plan import (
     Install,
     Plan,

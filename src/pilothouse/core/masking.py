@@ -18,6 +18,7 @@ def masked(outcome: Outcome, secrets: Collection[str]) -> Outcome:
         record=record and replace(record, description=redact(record.description, secrets)),
         fault=fault and Fault(fault.kind, redact(fault.message, secrets)),
         logs=without_secrets(outcome.logs, secrets),
+        hooks=tuple(replace(one, hook=redact(one.hook, secrets)) for one in outcome.hooks),
         warnings=tuple(redact(one, secrets) for one in outcome.warnings),
     )
 

@@ -181,6 +181,18 @@ class Decoded:
 
 
 @dataclass(frozen=True, slots=True)
+class HookResult:
+    """What one hook or test of a chart came to; no phase: a test that was not run this time."""
+
+    hook: str
+    phase: str = ""
+    started: datetime | None = None
+    finished: datetime | None = None
+    # What a hook ran for; not of tests.
+    events: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Running:
     """An action of this process that has not ended yet."""
 
@@ -190,6 +202,8 @@ class Running:
     stopping: bool = False
     # What it waits for, in the engine's words: names of objects, nothing that is secret.
     progress: str = ""
+    # Those that it has begun when it said so; one without an end runs.
+    hooks: tuple[HookResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

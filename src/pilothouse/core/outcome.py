@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.desired import Desired
-from pilothouse.core.observed import Record
+from pilothouse.core.observed import HookResult, Record
 from pilothouse.core.plan import Action
 from pilothouse.faults import FaultKind
 
@@ -28,16 +28,6 @@ class HookLog:
 
 
 @dataclass(frozen=True, slots=True)
-class HookResult:
-    """What one test of a chart came to; no phase: it was not run this time."""
-
-    hook: str
-    phase: str = ""
-    started: datetime | None = None
-    finished: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
     """What storage really holds after an action, and the fault if it failed."""
 
@@ -49,6 +39,8 @@ class Outcome:
     republished: str = ""
     warnings: tuple[str, ...] = ()
     tests: tuple[HookResult, ...] = ()
+    # In the order in which they began.
+    hooks: tuple[HookResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from pilothouse.api.status import AtProvider, LastAttempt, ReleaseStatus
 from pilothouse.core.conditions import READY, find, ready, synced, with_conditions
 from pilothouse.core.desired import Desired
 from pilothouse.core.details import objects_of, with_objects
+from pilothouse.core.hook_runs import without_running
 from pilothouse.core.observed import Decoded, Observed, Record
 from pilothouse.core.plan import Plan, Rest, Stop, Wait
 from pilothouse.core.redact import redact
@@ -29,6 +30,7 @@ def conclude_quiet(
     release: Release, desired: Desired, observed: Observed, state: State, plan: Plan, now: datetime
 ) -> ReleaseStatus:
     """Return the status when nothing is to be done."""
+    release = without_running(release)
     status = release.status
     running = observed.running
     if running is None or running.waiting:
@@ -98,6 +100,7 @@ def paused(release: Release, now: datetime) -> ReleaseStatus:
         if release.paused
         else "paused: managementPolicies is empty"
     )
+    release = without_running(release)
     told = synced(release, now, true=False, reason="ReconcilePaused", message=said)
     return msgspec.structs.replace(release.status, conditions=with_conditions(release, told))
 

@@ -5,7 +5,8 @@ import msgspec
 from pilothouse.core.desired import Desired
 from pilothouse.core.drift import left_to_others
 from pilothouse.core.drift_rules import DriftMode
-from pilothouse.core.outcome import HookLog, HookResult, Outcome
+from pilothouse.core.observed import HookResult
+from pilothouse.core.outcome import HookLog, Outcome
 from pilothouse.core.plan import Action, Install, Rollback, RunTests, Uninstall, Unlock, Upgrade
 from pilothouse.engine.codec import fault, moment, record
 from pilothouse.engine.v1 import engine_pb2 as pb
@@ -96,16 +97,26 @@ def run_event(event: pb.RunEvent) -> Progress | Outcome:
     """Read one step of an action, or its end."""
     if event.WhichOneof("event") == "progress":
         progress = event.progress
-        return Progress(progress.message, waiting=progress.phase == pb.Progress.WAITING)
+        return Progress(
+            progress.message,
+            waiting=progress.phase == pb.Progress.WAITING,
+            hooks=tuple(_hook(one) for one in progress.hooks),
+        )
     outcome = event.outcome
     return Outcome(
         record=record(outcome.record) if outcome.HasField("record") else None,
         fault=fault(outcome.fault) if outcome.HasField("fault") else None,
         logs=tuple(HookLog(one.hook, one.text, one.missing) for one in outcome.logs),
-        tests=tuple(
-            HookResult(
-                one.hook, one.phase, moment(one.started_unix_ms), moment(one.finished_unix_ms)
-            )
-            for one in outcome.tests
-        ),
+        tests=tuple(_hook(one) for one in outcome.tests),
+        hooks=tuple(_hook(one) for one in outcome.hooks),
+    )
+
+
+def _hook(one: pb.HookResult) -> HookResult:
+    return HookResult(
+        hook=one.hook,
+        phase=one.phase,
+        started=moment(one.started_unix_ms),
+        finished=moment(one.finished_unix_ms),
+        events=tuple(one.events),
     )

@@ -173,7 +173,9 @@ class Actions:
         said = progress.message if progress.waiting else ""
         if (underway.running.waiting, underway.running.progress) == (progress.waiting, said):
             return
-        underway.running = replace(underway.running, waiting=progress.waiting, progress=said)
+        underway.running = replace(
+            underway.running, waiting=progress.waiting, progress=said, hooks=progress.hooks
+        )
         log.debug("progress", key=str(key), message=progress.message)
         if progress.waiting:
             slot.release()

@@ -262,7 +262,7 @@ class Reconciler:
                     status = noted(report(status, wanted), wanted, observed)
                 elif isinstance(plan, Wait):
                     status = still_ready(release, wanted, observed, state, status, now)
-                    status = with_progress(status, observed.running)
+                    status = with_progress(status, observed.running, wanted)
                 status = self._dependencies.told(key, release, status, now)
                 await self._repairs.write(key, release, wanted, observed, status)
                 for notice in news(release.status, status):

@@ -14,7 +14,7 @@ from pilothouse.api.release import Release
 from pilothouse.core.attention import Attention
 from pilothouse.core.desired import ChartAsk, Desired, ReleaseName
 from pilothouse.core.drift_known import Correction, Difference
-from pilothouse.core.observed import Decoded, ObjectRef, Objects, Record, Suspect
+from pilothouse.core.observed import Decoded, HookResult, ObjectRef, Objects, Record, Suspect
 from pilothouse.core.outcome import Outcome
 from pilothouse.core.plan import Action
 
@@ -81,6 +81,7 @@ class Progress:
 
     message: str
     waiting: bool = False
+    hooks: tuple[HookResult, ...] = ()
 
 
 class ObjectStore(Protocol):

@@ -680,7 +680,7 @@ class RunEvent(_message.Message):
     def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., outcome: _Optional[_Union[Outcome, _Mapping]] = ...) -> None: ...
 
 class Progress(_message.Message):
-    __slots__ = ("phase", "message")
+    __slots__ = ("phase", "message", "hooks")
     class Phase(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         PREPARING: _ClassVar[Progress.Phase]
@@ -691,37 +691,43 @@ class Progress(_message.Message):
     WAITING: Progress.Phase
     PHASE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    HOOKS_FIELD_NUMBER: _ClassVar[int]
     phase: Progress.Phase
     message: str
-    def __init__(self, phase: _Optional[_Union[Progress.Phase, str]] = ..., message: _Optional[str] = ...) -> None: ...
+    hooks: _containers.RepeatedCompositeFieldContainer[HookResult]
+    def __init__(self, phase: _Optional[_Union[Progress.Phase, str]] = ..., message: _Optional[str] = ..., hooks: _Optional[_Iterable[_Union[HookResult, _Mapping]]] = ...) -> None: ...
 
 class Outcome(_message.Message):
-    __slots__ = ("record", "fault", "inventory", "notes", "logs", "tests")
+    __slots__ = ("record", "fault", "inventory", "notes", "logs", "tests", "hooks")
     RECORD_FIELD_NUMBER: _ClassVar[int]
     FAULT_FIELD_NUMBER: _ClassVar[int]
     INVENTORY_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
     LOGS_FIELD_NUMBER: _ClassVar[int]
     TESTS_FIELD_NUMBER: _ClassVar[int]
+    HOOKS_FIELD_NUMBER: _ClassVar[int]
     record: Record
     fault: Fault
     inventory: _containers.RepeatedCompositeFieldContainer[Ref]
     notes: str
     logs: _containers.RepeatedCompositeFieldContainer[HookLog]
-    tests: _containers.RepeatedCompositeFieldContainer[TestResult]
-    def __init__(self, record: _Optional[_Union[Record, _Mapping]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., inventory: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ..., notes: _Optional[str] = ..., logs: _Optional[_Iterable[_Union[HookLog, _Mapping]]] = ..., tests: _Optional[_Iterable[_Union[TestResult, _Mapping]]] = ...) -> None: ...
+    tests: _containers.RepeatedCompositeFieldContainer[HookResult]
+    hooks: _containers.RepeatedCompositeFieldContainer[HookResult]
+    def __init__(self, record: _Optional[_Union[Record, _Mapping]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., inventory: _Optional[_Iterable[_Union[Ref, _Mapping]]] = ..., notes: _Optional[str] = ..., logs: _Optional[_Iterable[_Union[HookLog, _Mapping]]] = ..., tests: _Optional[_Iterable[_Union[HookResult, _Mapping]]] = ..., hooks: _Optional[_Iterable[_Union[HookResult, _Mapping]]] = ...) -> None: ...
 
-class TestResult(_message.Message):
-    __slots__ = ("hook", "phase", "started_unix_ms", "finished_unix_ms")
+class HookResult(_message.Message):
+    __slots__ = ("hook", "phase", "started_unix_ms", "finished_unix_ms", "events")
     HOOK_FIELD_NUMBER: _ClassVar[int]
     PHASE_FIELD_NUMBER: _ClassVar[int]
     STARTED_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
     FINISHED_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
     hook: str
     phase: str
     started_unix_ms: int
     finished_unix_ms: int
-    def __init__(self, hook: _Optional[str] = ..., phase: _Optional[str] = ..., started_unix_ms: _Optional[int] = ..., finished_unix_ms: _Optional[int] = ...) -> None: ...
+    events: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, hook: _Optional[str] = ..., phase: _Optional[str] = ..., started_unix_ms: _Optional[int] = ..., finished_unix_ms: _Optional[int] = ..., events: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class HookLog(_message.Message):
     __slots__ = ("hook", "text", "missing")
