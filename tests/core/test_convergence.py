@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from world import DURING_DELETION, EVERYTHING, FAULTS, HAND_EDITS, World
 
@@ -41,6 +41,16 @@ def test_every_history_ends_as_asked(history):
 
 
 @given(st.lists(st.one_of(HAND_EDITS, st.tuples(st.sampled_from(STEPS), st.none())), max_size=40))
+@example(
+    # Deleted again before anybody has seen that it was put back.
+    [
+        ("fought over", ((0, "/spec/replicas"), 6)),
+        ("deleted by hand", 0),
+        ("step", None),
+        ("step", None),
+        ("deleted by hand", 0),
+    ]
+)
 @settings(max_examples=300)
 def test_what_others_change_is_put_back_without_a_revision(history):
     world = World()

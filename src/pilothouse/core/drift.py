@@ -118,9 +118,10 @@ def judge(
         stands += rest
         if until:
             moments.append(until)
-        if suspect in compare:
-            unsettled = unsettled or not rest
-        elif correction:
+        # Put back, and not seen since: it is as it should be, or already not so again.
+        unseen = finding.mended and finding.suspect == suspect
+        unsettled = unsettled or (not rest and (unseen or suspect in compare))
+        if correction and suspect not in compare:
             correct.append(correction)
     return Drift(
         compare=tuple(compare[:COMPARED_AT_ONCE]),
