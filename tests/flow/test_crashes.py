@@ -6,6 +6,7 @@ import random
 import re
 import signal
 import time
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -27,6 +28,9 @@ from pilothouse.dev.charts import Repository
 RELEASES, KILLS = 50, 6
 # A kill comes at most so many seconds after an install was seen to begin.
 MOMENT = 0.2
+IDLE_SECONDS = 5.0
+# What a cluster that nobody uses asks itself for, some times in that time: what it serves, and no object.
+CLUSTERS_OWN = frozenset({"api", "apis", "openapi/v3"})
 CROWD = "/api/v1/namespaces/crowd/secrets"
 RECORDS = "labelSelector=owner%3Dhelm"
 
@@ -149,7 +153,7 @@ def test_a_stop_in_the_middle_of_an_install_leaves_nothing_stuck(own_stage: Stag
     assert "pending" not in " ".join(statuses)
 
 
-def test_a_restart_writes_nothing(own_stage: Stage) -> None:
+def test_a_restart_writes_nothing_and_then_nobody_is_asked(own_stage: Stage) -> None:
     """Unlike provider-helm: Looks."""
     names = [f"calm-{number}" for number in range(20)]
     manifests = "\n---\n".join(json.dumps(manifest(own_stage, name)) for name in names)
@@ -166,6 +170,22 @@ def test_a_restart_writes_nothing(own_stage: Stage) -> None:
     after = versions(own_stage)
     after.pop("newcomer")
     assert after == before
+    asked = asked_while_idle(own_stage)
+    # Watches are renewed after minutes, by chance now or not.
+    assert [one for one in asked if one[0] != "WATCH" and one[1] not in CLUSTERS_OWN] == []
+    assert asked.total() < len(names)
+
+
+def asked_while_idle(stage: Stage) -> Counter[tuple[str, str]]:
+    """Count what the hub is asked for while nobody does anything, but for heartbeats: a Lease is renewed.
+
+    Not a wait but the measurement: whoever looked at each release every few seconds would have to do it in here.
+    """
+    before = stage.kube.requests_at_rest()
+    time.sleep(IDLE_SECONDS)
+    asked = stage.kube.requests().since(before)
+    stage.kube.close()
+    return asked.by_kind()
 
 
 def test_a_restart_of_the_api_server_leaves_nothing_undone(own_stage: Stage) -> None:

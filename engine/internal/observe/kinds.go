@@ -15,6 +15,9 @@ func (m *model) putState(k *kind, key objectKey, state objectState) {
 	if k.at.crowd() && len(k.members[key]) == 0 {
 		return // it has just been left
 	}
+	if ones := k.members[key]; len(ones) > 0 {
+		key = ones[0].key // the same names, which are in memory already
+	}
 	if state.controlled {
 		delete(k.objects, key) // thousands of Pods carry the label; none is kept
 	} else {

@@ -37,7 +37,7 @@ type observer struct {
 	crdEyes bool
 
 	recordEyes    map[string]context.CancelFunc // by namespace
-	podEyes       map[string]context.CancelFunc // by namespace
+	podEyes       map[string]*podEye            // by namespace
 	scaled        map[string]bool               // namespaces with workloads that may be scaled
 	scalerEyes    map[string]bool
 	scalersNarrow bool
@@ -59,7 +59,7 @@ func newObserver(at *cluster.Cluster) *observer {
 		blindAt: map[watchKey]time.Time{},
 
 		recordEyes: map[string]context.CancelFunc{},
-		podEyes:    map[string]context.CancelFunc{},
+		podEyes:    map[string]*podEye{},
 		scaled:     map[string]bool{},
 		scalerEyes: map[string]bool{},
 
@@ -78,6 +78,7 @@ func (o *observer) start() {
 			o.model.inventoryPut(releaseKey{namespace, name}, revision)
 			o.widen()
 			o.retryScalers(namespace)
+			o.retryPods(namespace)
 		},
 		Applied: func(namespace, name string, revision int, traces map[inventory.Ref]drift.Trace) {
 			o.model.setApplied(releaseKey{namespace, name}, revision, traces)

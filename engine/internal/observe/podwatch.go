@@ -17,8 +17,6 @@ const (
 	podPatience = 2 * time.Second
 	// podLinger keeps the watch of a namespace whose workloads have become current.
 	podLinger = 10 * time.Second
-	// ownerDepth is how far a pod's owners are followed: a Job's pod, a Deployment's by its ReplicaSet.
-	ownerDepth = 3
 )
 
 // podObject is all that is made of a pod.
@@ -49,6 +47,12 @@ func controllerOf(owners []owner) owner {
 	return owner{}
 }
 
+// podEye is the watch of a namespace's pods.
+type podEye struct {
+	close context.CancelFunc
+	store *podStore
+}
+
 func (o *observer) pods(namespace string, on bool) {
 	if on {
 		o.after(podPatience, func() { o.openPods(namespace) })
@@ -67,8 +71,9 @@ func (o *observer) openPods(namespace string) {
 		return
 	}
 	ctx, cancel := context.WithCancel(o.ctx)
-	o.podEyes[namespace] = cancel
-	o.run(func(context.Context) { o.watchPods(ctx, cancel, namespace) })
+	store := newPodStore(ctx, o, namespace)
+	o.podEyes[namespace] = &podEye{cancel, store}
+	o.run(func(context.Context) { o.watchPods(ctx, cancel, store) })
 }
 
 func (o *observer) closePods(namespace string) {
@@ -76,24 +81,30 @@ func (o *observer) closePods(namespace string) {
 		return
 	}
 	o.mu.Lock()
-	cancel := o.podEyes[namespace]
+	eye := o.podEyes[namespace]
 	delete(o.podEyes, namespace)
 	o.mu.Unlock()
-	if cancel != nil {
-		cancel()
-		o.model.forgetPods(namespace)
+	if eye != nil {
+		eye.close()
+		eye.store.forget()
+	}
+}
+
+// retryPods is told that requests are being made in a namespace anyway: where a pod's owner was refused, rights may
+// have been granted since.
+func (o *observer) retryPods(namespace string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if eye := o.podEyes[namespace]; eye != nil {
+		o.run(func(context.Context) { eye.store.askRefused() })
 	}
 }
 
 // watchPods looks at a namespace's pods, and keeps only why some of them fail.
-func (o *observer) watchPods(ctx context.Context, cancel context.CancelFunc, namespace string) {
-	store := &podStore{
-		observer: o, ctx: ctx, namespace: namespace,
-		failing: map[string]workload{}, owners: map[string]owner{},
-	}
+func (o *observer) watchPods(ctx context.Context, cancel context.CancelFunc, store *podStore) {
 	raw.Reflect(ctx, &raw.ListWatch{
 		Client: o.at.REST(),
-		Target: raw.Target{Version: "v1", Plural: "pods", Namespace: namespace},
+		Target: raw.Target{Version: "v1", Plural: "pods", Namespace: store.namespace},
 		Decode: decodePod,
 		// Without the right the workload's own words must do. Other failures are told by other watches.
 		Failed: func(err error) {
@@ -114,104 +125,6 @@ func decodePod(head raw.Head, data []byte) (runtime.Object, error) {
 		out.reason = pod.trouble()
 	}
 	return out, nil
-}
-
-// podStore passes the pods that fail to the model, under the workload they belong to.
-type podStore struct {
-	observer  *observer
-	ctx       context.Context //nolint:containedctx // of the watch, for the questions it leads to
-	namespace string
-	failing   map[string]workload // by pod
-	owners    map[string]owner    // of owners, by uid
-}
-
-func (s *podStore) Add(object any) error {
-	pod := object.(*podObject)
-	if pod.reason == "" {
-		s.clear(pod.Name)
-		return nil
-	}
-	of, known := s.failing[pod.Name]
-	if !known {
-		of = s.workload(pod.owner)
-		s.failing[pod.Name] = of
-	}
-	s.observer.model.putPod(of, pod.Name, pod.reason)
-	return nil
-}
-
-func (s *podStore) Update(object any) error { return s.Add(object) }
-
-func (s *podStore) Delete(object any) error {
-	s.clear(object.(*podObject).Name)
-	return nil
-}
-
-func (s *podStore) Replace(objects []any, _ string) error {
-	seen := make(map[string]bool, len(objects))
-	for _, object := range objects {
-		seen[object.(*podObject).Name] = true
-		_ = s.Add(object)
-	}
-	for name := range s.failing {
-		if !seen[name] {
-			s.clear(name)
-		}
-	}
-	return nil
-}
-
-func (s *podStore) Resync() error { return nil }
-
-func (s *podStore) clear(pod string) {
-	if of, ok := s.failing[pod]; ok {
-		delete(s.failing, pod)
-		s.observer.model.putPod(of, pod, "")
-	}
-}
-
-// workload follows owners up to one that a release has, or to the last.
-func (s *podStore) workload(of owner) workload {
-	for range ownerDepth {
-		found := workload{of.gvk().GroupKind(), objectKey{s.namespace, of.Name}}
-		if s.observer.model.has(found) {
-			return found
-		}
-		above, ok := s.owners[of.UID]
-		if !ok {
-			above = s.observer.ownerOf(s.ctx, s.namespace, of)
-			s.owners[of.UID] = above
-		}
-		if above.Name == "" {
-			return found
-		}
-		of = above
-	}
-	return workload{of.gvk().GroupKind(), objectKey{s.namespace, of.Name}}
-}
-
-// ownerOf asks for an owner's own controller; whoever cannot be asked has none.
-func (o *observer) ownerOf(ctx context.Context, namespace string, of owner) owner {
-	mapping, err := o.at.Mapper().RESTMapping(of.gvk().GroupKind(), of.gvk().Version)
-	if err != nil {
-		return owner{}
-	}
-	target := targetOf(mapping, namespace)
-	target.MetadataOnly = true
-	data, err := raw.Get(ctx, o.at.REST(), target, of.Name)
-	if err != nil {
-		return owner{}
-	}
-	var object struct {
-		Metadata struct {
-			UID             string  `json:"uid"`
-			OwnerReferences []owner `json:"ownerReferences"`
-		} `json:"metadata"`
-	}
-	if json.Unmarshal(data, &object) != nil || object.Metadata.UID != of.UID {
-		return owner{}
-	}
-	return controllerOf(object.Metadata.OwnerReferences)
 }
 
 // has tells whether some release has a workload.

@@ -51,7 +51,7 @@ func (s *stateStore) Add(object any) error {
 	if o.ignored {
 		return nil
 	}
-	s.model.putObject(s.at, objectKey{o.Namespace, o.Name}, o.state)
+	s.model.putObject(s.at, objectKey{intern(o.Namespace), o.Name}, o.state)
 	return nil
 }
 
