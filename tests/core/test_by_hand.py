@@ -129,3 +129,25 @@ def back_at(revision: int, version: str = "1.1.0") -> Decoded:
 )
 def test_revisions_of_others(wanted, seen, plan):
     assert plan_for(wanted, **seen) == plan
+
+
+@pytest.mark.parametrize(
+    "newest",
+    [
+        pytest.param(
+            {"record": record(3, "deployed", owner="us"), "decoded": back_at(1, "1.0.0")},
+            id="our own way back to what was adopted",
+        ),
+        pytest.param(
+            {"made_revision": 3, "decoded": found("1.0.0")},
+            id="written anew by helm test",
+        ),
+    ],
+)
+def test_what_is_ours_without_a_stamp_is_compared_by_what_we_know(newest) -> None:
+    seen = {"record": record(3, "deployed"), "noted": OURS, "stamps": {2: "failed"}, **newest}
+    observed = Observed(**seen, patches_sha="new")
+    state = classify(PATCHED, observed, NOW)
+    assert decide(PATCHED, observed, state, Attempts(), NOW) == IN_SYNC
+    older = Observed(**seen, patches_sha="old")
+    assert classify(PATCHED, older, NOW).reason == "patches changed"

@@ -3,7 +3,6 @@ package observe
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"sync"
 	"time"
 
@@ -17,8 +16,8 @@ import (
 const (
 	// ownerDepth is how far a pod's owners are followed: a Job's pod, a Deployment's by its ReplicaSet.
 	ownerDepth = 3
-	// ownerPatience is how long one answer about an owner may take: the watch waits for it.
-	ownerPatience = 10 * time.Second
+	// ownerPatience is how long one answer about an owner may take: the first time, the watch waits for it.
+	ownerPatience = 2 * time.Second
 	// An owner that could not be asked is asked again after ownerRetry, then ever more rarely.
 	ownerRetry     = 500 * time.Millisecond
 	ownerRetryMost = time.Minute
@@ -34,22 +33,27 @@ type podStore struct {
 	failing map[string]workload   // by pod
 	waiting map[string]*podObject // those whose owners could not all be asked, by name
 	owners  map[string]owner      // of owners, by uid
-	faults  map[string]error      // why owners could not be asked, by uid; of those that may not be asked, to the end
+	faults  map[string]unanswered // those that could not be asked, by uid
 	asking  bool                  // somebody will ask again
+}
+
+// unanswered is an owner that could not be asked for its own, and why.
+type unanswered struct {
+	of  owner
+	err error
 }
 
 func newPodStore(ctx context.Context, o *observer, namespace string) *podStore {
 	return &podStore{
 		observer: o, ctx: ctx, namespace: namespace,
 		failing: map[string]workload{}, waiting: map[string]*podObject{},
-		owners: map[string]owner{}, faults: map[string]error{},
+		owners: map[string]owner{}, faults: map[string]unanswered{},
 	}
 }
 
 func (s *podStore) Add(object any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begin()
 	s.take(object.(*podObject))
 	s.askLater()
 	return nil
@@ -67,7 +71,6 @@ func (s *podStore) Delete(object any) error {
 func (s *podStore) Replace(objects []any, _ string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begin()
 	seen := make(map[string]bool, len(objects))
 	for _, object := range objects {
 		pod := object.(*podObject)
@@ -89,12 +92,6 @@ func (s *podStore) Replace(objects []any, _ string) error {
 }
 
 func (s *podStore) Resync() error { return nil }
-
-// begin forgets why owners could not be asked, but for those that may not be: each is asked at most once for one
-// event, however many pods it has.
-func (s *podStore) begin() {
-	maps.DeleteFunc(s.faults, func(_ string, err error) bool { return !isForbidden(err) })
-}
 
 func (s *podStore) take(pod *podObject) {
 	if pod.reason == "" {
@@ -149,7 +146,7 @@ func (s *podStore) forget() {
 
 // askLater has the owners asked again that gave no answer: their pods may have no further event.
 func (s *podStore) askLater() {
-	if s.asking || !s.unanswered() {
+	if s.asking || len(s.owing(false)) == 0 {
 		return
 	}
 	s.asking = true
@@ -169,43 +166,66 @@ func (s *podStore) askLater() {
 
 // askAgain tells whether there is nothing left to ask.
 func (s *podStore) askAgain() bool {
+	s.ask(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begin()
-	s.placeWaiting()
-	s.asking = s.unanswered()
+	s.asking = len(s.owing(false)) > 0
 	return !s.asking
 }
 
 // askRefused asks for the owners that might not be asked.
 func (s *podStore) askRefused() {
+	s.ask(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.faults)
-	s.placeWaiting()
 	s.askLater()
 }
 
-func (s *podStore) placeWaiting() {
+// ask asks for owners again, those that may not be asked or the others, and finds the pods' workloads anew. The watch
+// goes on meanwhile.
+func (s *podStore) ask(refused bool) {
+	s.mu.Lock()
+	owing := s.owing(refused)
+	s.mu.Unlock()
+	for _, of := range owing {
+		above, err := s.observer.ownerOf(s.ctx, s.namespace, of)
+		s.mu.Lock()
+		s.note(of, above, err)
+		s.mu.Unlock()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, pod := range s.waiting {
-		if s.ctx.Err() != nil {
+		if s.ctx.Err() != nil || len(owing) == 0 {
 			return
 		}
 		s.place(pod)
 	}
 }
 
-// unanswered tells whether some pod waits for an answer, and not for rights.
-func (s *podStore) unanswered() bool {
+// owing are the owners without an answer, those that may not be asked or the others. Without pods that wait, there are
+// none.
+func (s *podStore) owing(refused bool) []owner {
 	if len(s.waiting) == 0 {
-		return false
+		clear(s.faults)
 	}
-	for _, err := range s.faults {
-		if !isForbidden(err) {
-			return true
+	var out []owner
+	for _, one := range s.faults {
+		if isForbidden(one.err) == refused {
+			out = append(out, one.of)
 		}
 	}
-	return false
+	return out
+}
+
+// note keeps an answer, or why there was none.
+func (s *podStore) note(of, above owner, err error) {
+	if err != nil {
+		s.faults[of.UID] = unanswered{of, err}
+		return
+	}
+	delete(s.faults, of.UID)
+	s.owners[of.UID] = above
 }
 
 // workload follows owners up to one that a release has, or to the last; an error says that there may be others above.
@@ -224,21 +244,18 @@ func (s *podStore) workload(of owner) (workload, error) {
 	return workload{of.gvk().GroupKind(), objectKey{s.namespace, of.Name}}, nil
 }
 
-// above is an owner's own controller. Only answers are kept, and refusals.
+// above is an owner's own controller. One that gave no answer is not asked here again: an event of each of its pods
+// would hold up the watch.
 func (s *podStore) above(of owner) (owner, error) {
 	if above, ok := s.owners[of.UID]; ok {
 		return above, nil
 	}
-	if err := s.faults[of.UID]; err != nil {
-		return owner{}, err
+	if held, ok := s.faults[of.UID]; ok {
+		return owner{}, held.err
 	}
 	above, err := s.observer.ownerOf(s.ctx, s.namespace, of)
-	if err != nil {
-		s.faults[of.UID] = err
-		return owner{}, err
-	}
-	s.owners[of.UID] = above
-	return above, nil
+	s.note(of, above, err)
+	return above, err
 }
 
 // ownerOf asks for an owner's own controller; one that is not there has none.

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/inventory"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
@@ -82,7 +83,7 @@ func (s *owning) eye(t *testing.T) (eyes *observer, store *podStore, end func())
 	eyes.model = scene.model
 	ctx, cancel := context.WithCancel(eyes.ctx)
 	store = newPodStore(ctx, eyes, "ns")
-	eyes.podEyes["ns"] = &podEye{cancel, store}
+	eyes.podEyes["ns"] = &podEye{close: cancel, store: store}
 	return eyes, store, cancel
 }
 
@@ -99,21 +100,19 @@ func causeOf(eyes *observer, kind, name string) string {
 	return eyes.model.cause(workload{watchOf("apps", "v1", kind).GroupKind(), key(name)})
 }
 
-func TestAnOwnerThatGaveNoAnswerIsAskedAtThePodsNextEvent(t *testing.T) {
+func TestEventsDoNotAskAnOwnerThatGaveNoAnswer(t *testing.T) {
 	api := &owning{}
-	eyes, store, end := api.eye(t)
+	eyes, store, _ := api.eye(t)
 	api.refuse(http.StatusInternalServerError, 1)
 	_ = store.Replace([]any{failingPod("a", "crashes"), failingPod("b", "crashes")}, "")
-	if got := api.questions(); got != 1 {
-		t.Fatalf("an owner was asked %d times for one event", got)
+	for range 5 {
+		_ = store.Update(failingPod("b", "crashes again"))
 	}
-	end() // so that only the event is left
-	eyes.tasks.Wait()
-	store.ctx = eyes.ctx
 	_ = store.Update(failingPod("a", "crashes again"))
-	if got := causeOf(eyes, "Deployment", "web"); got != "pod a crashes again" {
-		t.Fatalf("got %q", got)
+	if got := api.questions(); got != 1 {
+		t.Fatalf("an owner was asked %d times", got)
 	}
+	until(t, "the reason is told", func() bool { return causeOf(eyes, "Deployment", "web") == "pod a crashes again" })
 	_ = store.Update(failingPod("a", "crashes still"))
 	if got := api.questions(); got != 2 {
 		t.Fatalf("asked %d times for what was answered", got)
@@ -160,10 +159,16 @@ func TestAnOwnerThatMayNotBeAskedIsAskedWhenRightsMayHaveChanged(t *testing.T) {
 		t.Fatalf("what is known is %q", got)
 	}
 	eyes.retryPods("elsewhere")
-	for range 2 {
+	for range 5 { // a refusal holds for a while
 		eyes.retryPods("ns")
 		eyes.tasks.Wait()
 	}
+	if got := api.questions(); got != 2 {
+		t.Fatalf("asked %d times at once", got)
+	}
+	eyes.podEyes["ns"].askedRefused = time.Now().Add(-widenRest)
+	eyes.retryPods("ns")
+	eyes.tasks.Wait()
 	if got := causeOf(eyes, "Deployment", "web"); got != "pod a crashes again" {
 		t.Fatalf("got %q", got)
 	}

@@ -49,8 +49,9 @@ func controllerOf(owners []owner) owner {
 
 // podEye is the watch of a namespace's pods.
 type podEye struct {
-	close context.CancelFunc
-	store *podStore
+	close        context.CancelFunc
+	store        *podStore
+	askedRefused time.Time
 }
 
 func (o *observer) pods(namespace string, on bool) {
@@ -72,7 +73,7 @@ func (o *observer) openPods(namespace string) {
 	}
 	ctx, cancel := context.WithCancel(o.ctx)
 	store := newPodStore(ctx, o, namespace)
-	o.podEyes[namespace] = &podEye{cancel, store}
+	o.podEyes[namespace] = &podEye{close: cancel, store: store}
 	o.run(func(context.Context) { o.watchPods(ctx, cancel, store) })
 }
 
@@ -95,7 +96,8 @@ func (o *observer) closePods(namespace string) {
 func (o *observer) retryPods(namespace string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if eye := o.podEyes[namespace]; eye != nil {
+	if eye := o.podEyes[namespace]; eye != nil && time.Since(eye.askedRefused) >= widenRest {
+		eye.askedRefused = time.Now()
 		o.run(func(context.Context) { eye.store.askRefused() })
 	}
 }

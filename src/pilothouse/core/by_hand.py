@@ -20,6 +20,15 @@ def was_ours(observed: Observed) -> bool:
     return bool(observed.stamps or observed.noted.digest)
 
 
+def is_ours_still(observed: Observed) -> bool:
+    """Whether Pilothouse made the newest revision, though its stamp does not say from what.
+
+    It is a copy of one that was adopted, or `helm test` has written it anew.
+    """
+    record = observed.record
+    return bool(record and (record.owner or record.revision == observed.made_revision))
+
+
 def is_back_at_spec(desired: Desired, decoded: Decoded, observed: Observed) -> bool:
     """Whether the newest revision is a copy of one that was made from what is asked for now."""
     return observed.stamps.get(_copied(decoded)) == desired.digest

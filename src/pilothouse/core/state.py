@@ -120,7 +120,7 @@ def _unmanaged(desired: Desired, record: Record, observed: Observed) -> State:
 
 
 def _foreign_difference(desired: Desired, decoded: Decoded, observed: Observed) -> str:
-    if not by_hand.was_ours(observed):
+    if by_hand.is_ours_still(observed) or not by_hand.was_ours(observed):
         return _difference(desired, decoded, observed)
     if by_hand.is_back_at_spec(desired, decoded, observed):
         return ""

@@ -237,6 +237,8 @@ class Repairs:
             return
         finally:
             self._comparing.pop(key, None)
+            # What the eyes saw meanwhile could not be compared.
+            self._queue.add(key)
         if self._repaired_since(key, began):
             return  # what was read may be from before: the next search tells
         refs = {one.ref for one in seen}
@@ -262,8 +264,6 @@ class Repairs:
             self._found[key] = (revision, suspects)
         if findings:
             self._known[key] = found(self._known.get(key, _NOTHING), revision, findings)
-        if findings or held:
-            self._queue.add(key)
 
     async def _repair(self, key: Key, target: Target, mended: Mended) -> None:
         began = self._clock.now()

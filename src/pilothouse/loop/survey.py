@@ -51,6 +51,7 @@ class Memory:
         "hidden",
         "left_behind",
         "made_from",
+        "made_revision",
         "namespace_missing",
         "used",
     )
@@ -58,6 +59,7 @@ class Memory:
     def __init__(self) -> None:
         self.decoded: Decoded | None = None
         self.made_from: Desired | None = None
+        self.made_revision = 0
         self.namespace_missing = False
         self.hidden = Hidden()
         self.checked: Checked | None = None
@@ -206,6 +208,7 @@ class Surveyor:
             decoded=memory.decoded,
             running=running,
             made_from=memory.made_from,
+            made_revision=memory.made_revision,
             namespace_missing=memory.namespace_missing,
             good=target.good_before(wanted.release, record.revision) if record else None,
             owner_alive=owner_alive,
