@@ -45,6 +45,11 @@ def _read(path: Path) -> str:
         return ""
 
 
+def is_engine(pid: int) -> bool:
+    """Whether this process is an engine and lives: what has ended has no program any more."""
+    return _read(Path(f"/proc/{pid}/cmdline")).split("\0")[0].endswith(ENGINE)
+
+
 def eventually(look: Callable[[], T], *, within: float = PATIENCE, what: str = "") -> T:
     """Look until the answer is truthy; the answer, or a failure that shows the last one."""
     deadline = time.monotonic() + within
@@ -101,11 +106,7 @@ class ControllerProcess:
         """Find the living engine among the controller's children; Go, which builds it, may be another."""
         assert self.process
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        for child in _read(children).split():
-            # What has ended has no program any more.
-            if _read(Path(f"/proc/{child}/cmdline")).split("\0")[0].endswith(ENGINE):
-                return int(child)
-        return None
+        return next((pid for pid in map(int, _read(children).split()) if is_engine(pid)), None)
 
     def kill(self) -> None:
         assert self.process

@@ -20,6 +20,7 @@ from stage import (
     await_crds,
     eventually,
     history,
+    is_engine,
 )
 from templates import hook
 
@@ -130,12 +131,16 @@ class Installs:
 
 
 def kill(controller: ControllerProcess, victim: str) -> None:
+    """Kill one of the two; an engine has ended afterwards, for one without a controller ends itself.
+
+    The install that was seen may be the last one of the engine before: the next one may still be starting.
+    """
+    engine = eventually(controller.engine_pid, what="an engine")
     if victim == "controller":
         controller.kill()
-        return
-    engine = controller.engine_pid()
-    assert engine, "installs are under way without an engine"
-    os.kill(engine, signal.SIGKILL)
+    else:
+        os.kill(engine, signal.SIGKILL)
+    eventually(lambda: not is_engine(engine), what="the end of the engine")
 
 
 def test_a_stop_in_the_middle_of_an_install_leaves_nothing_stuck(own_stage: Stage, helm4) -> None:
