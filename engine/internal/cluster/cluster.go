@@ -122,6 +122,9 @@ func (c *Cluster) Metadata() metadata.Interface { return c.metadata }
 // REST is the client of the raw verbs: absolute paths, bytes in and out.
 func (c *Cluster) REST() rest.Interface { return c.rest }
 
+// HTTP is the transport under every client: authenticated, guarded, shared.
+func (c *Cluster) HTTP() *http.Client { return c.client }
+
 // Mapper maps kinds to resources; a kind it does not know makes it look again.
 func (c *Cluster) Mapper() meta.ResettableRESTMapper { return c.connection.mapper }
 

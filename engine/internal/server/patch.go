@@ -33,7 +33,6 @@ func (s *Server) patch(ctx context.Context, request *enginev1.PatchRequest) ([]b
 	if err != nil {
 		return nil, err
 	}
-	patch = patch.Body(request.GetPatch())
 	if request.GetFieldManager() != "" {
 		patch = patch.Param("fieldManager", request.GetFieldManager())
 	}
@@ -43,7 +42,12 @@ func (s *Server) patch(ctx context.Context, request *enginev1.PatchRequest) ([]b
 	if request.GetDryRun() {
 		patch = patch.Param("dryRun", "All")
 	}
-	object, err := raw.Do(ctx, patch)
+	var object []byte
+	if kind == types.MergePatchType {
+		object, err = raw.Merge(ctx, at.HTTP(), patch, request.GetPatch())
+	} else {
+		object, err = raw.Do(ctx, patch.Body(request.GetPatch()))
+	}
 	if err != nil {
 		return nil, target.Explain(err)
 	}

@@ -223,7 +223,7 @@ def difference(before: ReleaseStatus, after: ReleaseStatus) -> dict[str, Any]:
 
 
 def _merge_patch(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    patch: dict[str, Any] = dict.fromkeys(old.keys() - new.keys())
+    patch: dict[str, Any] = {name: None for name in old if name not in new}
     for name, value in new.items():
         held = old.get(name)
         if held == value:
