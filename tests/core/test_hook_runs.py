@@ -115,7 +115,7 @@ def test_while_an_action_waits_its_hooks_are_told_until_it_does_not() -> None:
     one = release()
     wanted = desired(one, Sources(values={}, secrets=SECRETS))
     begun = (hook("db"), HookResult("Job hunter2-up", "Unknown", NOW, None, ("pre-upgrade",)))
-    running = Running("Upgrade", "", waiting=True, progress="hook Job up", hooks=begun)
+    running = Running("Upgrade", "", waiting=True, progress="hook Job hunter2-up", hooks=begun)
     seen = Observed(record=record(1, "pending-upgrade"), running=running)
 
     def looked(status: ReleaseStatus, observed: Observed) -> ReleaseStatus:
@@ -129,6 +129,7 @@ def test_while_an_action_waits_its_hooks_are_told_until_it_does_not() -> None:
         ("db", "Succeeded"),
         ("***-up", "Running"),
     ]
+    assert "hunter2" not in str(first)
     assert looked(first, seen) == first
     left = release(status=first)
     for status in (

@@ -200,7 +200,7 @@ class Running:
     digest: str
     waiting: bool = False
     stopping: bool = False
-    # What it waits for, in the engine's words: names of objects, nothing that is secret.
+    # What it waits for, in the engine's words. It names objects, and a name may be made of a secret: mask it.
     progress: str = ""
     # Those that it has begun when it said so; one without an end runs.
     hooks: tuple[HookResult, ...] = ()
