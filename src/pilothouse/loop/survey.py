@@ -57,12 +57,7 @@ class Memory:
     )
 
     def __init__(self) -> None:
-        self.decoded: Decoded | None = None
-        self.made_from: Desired | None = None
-        self.made_revision = 0
-        self.namespace_missing = False
         self.hidden = Hidden()
-        self.checked: Checked | None = None
         # The ProviderConfig it names or selects, for when that is gone.
         self.config = ""
         # The ProviderConfig that its usage names, as far as this process knows.
@@ -71,10 +66,19 @@ class Memory:
         self.denied_with: Way | None = None
         # The latest version of a chart that is yet to be deployed.
         self.found: FoundVersion | None = None
-        # What the connection secret was last made of.
-        self.connected: object = None
         # A Helm release that this one stood for before its name or namespace was changed.
         self.left_behind: ReleaseName | None = None
+        self.moved()
+
+    def moved(self) -> None:
+        """Forget what is only true of one Helm release on one cluster: elsewhere revisions have the same numbers."""
+        self.decoded: Decoded | None = None
+        self.made_from: Desired | None = None
+        self.made_revision = 0
+        self.namespace_missing = False
+        self.checked: Checked | None = None
+        # What the connection secret was last made of.
+        self.connected: object = None
 
 
 class Surveyor:
@@ -181,6 +185,8 @@ class Surveyor:
         target = await self._targets.reach(release)
         before = self._claims.put(key, target.id, wanted.release)
         self._let_be(before)
+        if before:
+            self.memory(key).moved()
         if before and before[1] != wanted.release and release.status.at_provider.revision:
             self.memory(key).left_behind = before[1]
         await target.attend(attention_to(release, wanted))
