@@ -12,6 +12,7 @@ from make import NOW, HandClock, record, release
 from pilothouse.api.meta import Key
 from pilothouse.api.references import ProviderConfigReference
 from pilothouse.api.release import EXTERNAL_NAME, Release
+from pilothouse.api.status import DeployedChart, ReleaseStatus
 from pilothouse.core.desired import Defaults, ReleaseName
 from pilothouse.core.observed import Decoded, Record
 from pilothouse.core.state import State, StateName, classify
@@ -122,3 +123,13 @@ async def test_a_revision_elsewhere_is_another_though_its_number_is_the_same(mov
         assert (await seen(surveyor, on("here"))).name is StateName.IN_SYNC, "remembered"
         assert (await seen(surveyor, moved)).name is StateName.UNMANAGED, "yet to be read"
         assert (await seen(surveyor, moved, inspect=True)).name is StateName.OUT_OF_SYNC
+
+
+async def test_the_status_tells_what_a_record_was_made_from_that_has_lost_its_stamp() -> None:
+    async with surveying() as surveyor:
+        for uid, state in (("record on here", StateName.IN_SYNC), ("x", StateName.UNMANAGED)):
+            one = on("here")
+            wanted = await surveyor.wanted(SHOP, one)
+            noted = DeployedChart(record=uid, stamp=wanted.digest)
+            one = msgspec.structs.replace(one, status=ReleaseStatus(chart=noted))
+            assert (await seen(surveyor, one)).name is state

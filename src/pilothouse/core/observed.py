@@ -216,8 +216,6 @@ class Observed:
     running: Running | None = None
     # What the newest revision was made from, if this process made it: tells what changed since.
     made_from: Desired | None = None
-    # The newest revision that this process made.
-    made_revision: int = 0
     namespace_missing: bool = False
     # The newest revision before this one that was deployed: where a rollback goes.
     good: Record | None = None

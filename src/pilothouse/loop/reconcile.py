@@ -225,7 +225,6 @@ class Reconciler:
         memory.denied_with = ended.desired.chart.way if no_chart else None
         if fault is None and isinstance(ended.plan, Install | Upgrade):
             memory.made_from = ended.desired
-            memory.made_revision = ended.outcome.record.revision if ended.outcome.record else 0
         observed = await self._surveyor.observe(key, release, wanted, target)
         try:
             release = await self._versions.fill_in(release, wanted, ended)
