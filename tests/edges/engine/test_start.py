@@ -7,11 +7,13 @@ import json
 import threading
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from pilothouse.clusters.start import Pace, Patience, Stopped, reach
+from pilothouse.clusters.unserved import census
 from pilothouse.engine.client import EngineClient
 from pilothouse.errors import InvalidInput, NotPermitted, PilothouseError
 from pilothouse.ports import Credentials
@@ -19,12 +21,14 @@ from pilothouse.ports import Credentials
 QUICK = Pace(first_pause=0.01, longest_pause=0.02, answer_within=0.5, first_word=60)
 SAYING = "waiting for the management cluster"
 SILENCE = 0
+# A status code, or the whole of a good answer.
+Answer = int | dict[str, Any]
 
 
 class Late(http.server.BaseHTTPRequestHandler):
     """Gives one answer after another, and the last for ever; silence is one too."""
 
-    answers: list[int]
+    answers: list[Answer]
     over: threading.Event
 
     def do_GET(self) -> None:
@@ -33,8 +37,9 @@ class Late(http.server.BaseHTTPRequestHandler):
             self.over.wait()
             return
         status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
-        body = json.dumps(status | {"message": f"answer {code}"}).encode()
-        self.send_response(code)
+        said = code if isinstance(code, dict) else status | {"message": f"answer {code}"}
+        body = json.dumps(said).encode()
+        self.send_response(code if isinstance(code, int) else 200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -45,7 +50,7 @@ class Late(http.server.BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def answering(*codes: int) -> Iterator[Credentials]:
+def answering(*codes: Answer) -> Iterator[Credentials]:
     over = threading.Event()
     handler = type("Handler", (Late,), {"answers": list(codes), "over": over})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -132,3 +137,33 @@ async def test_who_may_read_nothing_yet_waits_for_it(engine: EngineClient) -> No
         with answering(403) as never, pytest.raises(TimeoutError):
             async with asyncio.timeout(1):
                 await asked(engine, never)
+
+
+def page(count: int, more: str = "") -> dict[str, Any]:
+    api = {"apiVersion": "helm.m.crossplane.io/v1beta1"}
+    items = [
+        api | {"kind": "Release", "metadata": {"name": f"r-{number}"}} for number in range(count)
+    ]
+    return api | {"kind": "ReleaseList", "metadata": {"continue": more}, "items": items}
+
+
+@pytest.mark.parametrize(
+    ("answers", "counted"),
+    [
+        ((page(2),), "2 namespaced Releases"),
+        ((page(2, more="x"), SILENCE), "at least 2 namespaced Releases"),
+        ((page(2, more="x"), 503), "at least 2 namespaced Releases"),
+        ((page(0),), ""),
+        ((404,), ""),
+        ((503,), ""),
+        ((SILENCE,), ""),
+    ],
+)
+async def test_the_start_does_not_hang_on_counting(engine: EngineClient, answers, counted) -> None:
+    with answering(*answers) as at:
+        async with asyncio.timeout(30):
+            within = 3.0 if SILENCE in answers else 15.0
+            question = partial(census, engine, at, within=within)
+            patience = Patience(asyncio.Event(), Pace(answer_within=20.0))
+            said = await patience.ask("list Releases", question)
+    assert said.partition(" (")[0] == counted
