@@ -179,7 +179,8 @@ class ReleaseStatus(Wire, frozen=True):
     hooks: Annotated[
         list[HookRun],
         described(
-            "Hooks that ran in the newest install, upgrade or rollback; failed ones first, at most 20.",
+            "Hooks that ran in the newest install, upgrade or rollback; failed ones first, then "
+            "running ones, at most 20.",
         ),
     ] = []
     test: Annotated[
