@@ -11,7 +11,7 @@ from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
-from pilothouse.clusters.owed import Owed, Pace
+from pilothouse.clusters.owed import Delays, Owed
 from pilothouse.core.conditions import SYNCED, condition, find, merge
 from pilothouse.engine.client import EngineClient
 from pilothouse.errors import PilothouseError
@@ -23,7 +23,7 @@ MESSAGE = (
     "use a cluster-scoped Release of helm.crossplane.io"
 )
 # There may be thousands of them, and an account that may not write to any.
-PACE = Pace(longest=600.0)
+DELAYS = Delays(longest=600.0)
 
 
 async def census(engine: EngineClient, at: Credentials, within: float = 10.0) -> str:
@@ -50,10 +50,10 @@ async def census(engine: EngineClient, at: Credentials, within: float = 10.0) ->
 class UnservedNotes:
     """Writes one condition per generation, and nothing else."""
 
-    def __init__(self, objects: Objects, pace: Pace = PACE) -> None:
+    def __init__(self, objects: Objects, delays: Delays = DELAYS) -> None:
         self._objects = objects
         self._cache = Cache(NAMESPACED_RELEASE)
-        self._owed = Owed(self._write, pace)
+        self._owed = Owed(self._write, delays)
 
     async def follow(self, engine: EngineClient, at: Credentials) -> None:
         """Watch namespaced Releases for ever."""

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from pilothouse.clusters.start import Pace, Patience, Stopped, reach
+from pilothouse.clusters.start import Intervals, Patience, Stopped, reach
 from pilothouse.clusters.unserved import census
 from pilothouse.engine.client import EngineClient
-from pilothouse.errors import InvalidInput, NotPermitted, PilothouseError
+from pilothouse.errors import EngineLost, InvalidInput, NotPermitted, PilothouseError
+from pilothouse.faults import FaultKind
 from pilothouse.ports import Credentials
 
-QUICK = Pace(first_pause=0.01, longest_pause=0.02, answer_within=0.5, first_word=60)
+QUICK = Intervals(first_pause=0.01, longest_pause=0.02, answer_within=0.5, first_word=60)
 SAYING = "waiting for the management cluster"
 SILENCE = 0
 # A status code, or the whole of a good answer.
@@ -73,9 +74,9 @@ def credentials(address: str, context: str = "") -> Credentials:
     return Credentials(kubeconfig=json.dumps(config).encode(), trusted=True, context=context)
 
 
-async def asked(engine: EngineClient, at: Credentials, pace: Pace = QUICK) -> None:
+async def asked(engine: EngineClient, at: Credentials, intervals: Intervals = QUICK) -> None:
     async with asyncio.timeout(30):
-        await Patience(asyncio.Event(), pace).ask("answer", partial(reach, engine, at))
+        await Patience(asyncio.Event(), intervals).ask("answer", partial(reach, engine, at))
 
 
 @pytest.mark.parametrize("late", [500, 503, 504, 429, SILENCE])
@@ -85,8 +86,23 @@ async def test_a_late_answer_is_waited_for(engine: EngineClient, late: int) -> N
     assert logs == [], "what is over at once is not worth a word"
 
 
+async def test_an_engine_that_died_is_asked_again_when_there_is_another() -> None:
+    died = [EngineLost("it died", FaultKind.ENGINE_LOST)]
+
+    async def question() -> str:
+        if died:
+            raise died.pop()
+        return "answer"
+
+    async with asyncio.timeout(30):
+        assert await Patience(asyncio.Event(), QUICK).ask("answer", question) == "answer"
+
+
 async def test_it_says_what_it_waits_for_and_ends_when_told(engine: EngineClient) -> None:
-    stop, talkative = asyncio.Event(), Pace(first_pause=0.01, first_word=0.1, between_words=0.1)
+    stop, talkative = (
+        asyncio.Event(),
+        Intervals(first_pause=0.01, first_word=0.1, between_words=0.1),
+    )
     with answering(503) as at, capture_logs() as logs:
         waiting = asyncio.create_task(
             Patience(stop, talkative).ask("answer", partial(reach, engine, at))
@@ -164,6 +180,6 @@ async def test_the_start_does_not_hang_on_counting(engine: EngineClient, answers
         async with asyncio.timeout(30):
             within = 3.0 if SILENCE in answers else 15.0
             question = partial(census, engine, at, within=within)
-            patience = Patience(asyncio.Event(), Pace(answer_within=20.0))
+            patience = Patience(asyncio.Event(), Intervals(answer_within=20.0))
             said = await patience.ask("list Releases", question)
     assert said.partition(" (")[0] == counted
