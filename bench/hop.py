@@ -22,17 +22,16 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
-from kube import MERGE, BenchError, Kube, in_parallel
+from hop_releases import COUNT, PATIENCE_SECONDS, make_releases, release_name, status_at
+from kube import MERGE, Kube, in_parallel
 from measure import cpu_seconds
 from releases import RELEASES
 
-from pilothouse import api, telemetry
-from pilothouse.api.health import ResourceState
+from pilothouse import telemetry
 from pilothouse.api.kinds import RELEASE
-from pilothouse.api.meta import Condition, Key
+from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
-from pilothouse.api.status import AtProvider, DeployedChart, LastAttempt, ReleaseStatus
+from pilothouse.api.status import ReleaseStatus
 from pilothouse.app import credentials_of
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
@@ -40,12 +39,8 @@ from pilothouse.clusters.writer import ReleaseWriter, difference
 from pilothouse.engine.client import EngineClient
 from pilothouse.engine.process import EngineProcess, locate
 
-CRD = Path(api.__file__).parent / "crds" / "releases.helm.crossplane.io.yaml"
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-COUNT = 20
 WARM_UP = 5
 WINDOWS = 5
-_PATIENCE_SECONDS = 120.0
 
 
 @dataclass(slots=True)
@@ -65,8 +60,8 @@ class Eyes:
 
     async def until_all(self, turn: int) -> None:
         """Wait until every Release has come to a turn."""
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            while not all(self.turns.get(_name(number)) == turn for number in range(COUNT)):
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not all(self.turns.get(release_name(number)) == turn for number in range(COUNT)):
                 self.news.clear()
                 await self.news.wait()
 
@@ -134,7 +129,7 @@ def _patch_bare(program: Path, kubeconfig: Path, turns: range) -> float:
     with tempfile.NamedTemporaryFile(prefix="pilothouse-hop-") as file:
         file.write(b"\n".join(map(msgspec.json.encode, patches)))
         file.flush()
-        paths = [f"{RELEASES}/{_name(number)}/status" for number in range(COUNT)]
+        paths = [f"{RELEASES}/{release_name(number)}/status" for number in range(COUNT)]
         command = [program, "--kubeconfig", kubeconfig, "--patches", file.name, *paths]
         ran = subprocess.run(command, check=True, stdout=subprocess.PIPE)
     found = json.loads(ran.stdout)
@@ -175,82 +170,11 @@ class _Cost:
         return 1000 * brain / count, 1000 * engine / count
 
 
-def make_releases(kube: Kube) -> None:
-    """Create Releases in a cluster that may not know the kind yet."""
-    kube.request("POST", CRDS, yaml.safe_load(CRD.read_text()))
-    with kube.watching(CRDS) as watch:
-        while True:
-            seen = watch.next(_PATIENCE_SECONDS)
-            if seen is None:
-                raise BenchError("the API server does not serve Releases")
-            conditions = (seen.object.get("status", {}).get("conditions") if seen else None) or ()
-            if any((one["type"], one["status"]) == ("Established", "True") for one in conditions):
-                break
-    chart = {"name": "tiny", "repository": "http://127.0.0.1:1/charts", "version": "1.0.0"}
-    for number in range(COUNT):
-        manifest = {
-            "apiVersion": RELEASE.api_version,
-            "kind": RELEASE.kind,
-            "metadata": {"name": _name(number)},
-            "spec": {
-                "providerConfigRef": {"name": "default"},
-                "forProvider": {"chart": chart, "namespace": "bench", "values": {"message": "m"}},
-            },
-        }
-        kube.request("POST", RELEASES, manifest)
-
-
-def status_at(turn: int) -> ReleaseStatus:
-    """Return a status as a release of four objects has it; each turn changes what an upgrade does."""
-    ready = "True" if turn % 2 else "False"
-    moment = "2026-11-15T12:00:00Z"
-    conditions = [
-        Condition(
-            type=kind,
-            status=status,
-            reason=reason,
-            last_transition_time=moment,
-            observed_generation=turn,
-        )
-        for kind, status, reason in (
-            ("Synced", "True", "ReconcileSuccess"),
-            ("Ready", ready, "Available" if turn % 2 else "Unavailable"),
-        )
-    ]
-    kinds = (("v1", "ConfigMap"), ("apps/v1", "Deployment"), ("v1", "Service"), ("v1", "Secret"))
-    return ReleaseStatus(
-        conditions=conditions,
-        observed_generation=turn,
-        at_provider=AtProvider(
-            state="deployed", release_description="Upgrade complete", revision=turn, version="1.0.0"
-        ),
-        chart=DeployedChart(
-            source="http://127.0.0.1:1/charts/tiny", version="1.0.0", digest="sha256:" + "0" * 64
-        ),
-        synced=True,
-        last_attempt=LastAttempt(
-            action="Upgrade",
-            digest="0" * 40,
-            reason=f"values changed: turn {turn}",
-            started=moment,
-            finished=moment,
-        ),
-        summary=f"{3 + turn % 2}/4",
-        resources=[
-            ResourceState(
-                api_version=version, kind=kind, namespace="bench", name="tiny", state="Current"
-            )
-            for version, kind in kinds
-        ],
-        watch_mode="Cluster",
-    )
-
-
 async def _patch_through(
     writer: ReleaseWriter, objects: Objects, statuses: Sequence[ReleaseStatus]
 ) -> None:
     async def one(number: int) -> None:
-        release = await objects.get(RELEASE, _name(number))
+        release = await objects.get(RELEASE, release_name(number))
         for status in statuses:
             release = await writer.status(release, status)
 
@@ -279,13 +203,9 @@ def patch_directly(kubeconfig: Path, turns: range) -> None:
     def one(number: int) -> None:
         for turn in turns:
             patch: dict[str, Any] = {"status": msgspec.to_builtins(status_at(turn))}
-            kube.request("PATCH", f"{RELEASES}/{_name(number)}/status", patch, content=MERGE)
+            kube.request("PATCH", f"{RELEASES}/{release_name(number)}/status", patch, content=MERGE)
 
     in_parallel(one, range(COUNT))
-
-
-def _name(number: int) -> str:
-    return f"hop-{number}"
 
 
 def _uvloop() -> Callable[[], asyncio.AbstractEventLoop] | None:

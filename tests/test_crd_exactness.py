@@ -252,7 +252,9 @@ status.chart.version string
 status.chart.checked string
 status.chart.digest string
 status.chart.range string
+status.chart.record string
 status.chart.republishedDigest string
+status.chart.stamp string
 status.availableVersion string
 spec.forProvider.kustomize object x-kubernetes-preserve-unknown-fields True
 spec.readiness string enum Objects|Helm

@@ -8,13 +8,14 @@ import pytest
 from pilothouse.faults import FaultKind
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "src" / "pilothouse"
+SOURCES = (ROOT / "src" / "pilothouse", ROOT / "bench", ROOT / "scripts")
 
 
 def modules() -> list[str]:
     return sorted(
         path.name
-        for path in SOURCE.rglob("*.py")
+        for source in SOURCES
+        for path in source.rglob("*.py")
         if path.name != "__init__.py" and "v1" not in path.parts
     )
 

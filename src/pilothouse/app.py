@@ -174,7 +174,7 @@ class Composition:
         )
         self._usages = UsageKeeper(objects, self._configs, self._controller.users)
         self._unserved = UnservedNotes(objects)
-        self._others = OtherWriters(engine, at, self._another_writes)
+        self._others = OtherWriters(objects, self._another_writes)
         self._take_over = settings.take_over
         self._writing: list[asyncio.Task[None]] = []
 

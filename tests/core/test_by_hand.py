@@ -7,12 +7,16 @@ import pytest
 from make import NOW, record, release
 
 from pilothouse.api.status import DeployedChart
+from pilothouse.core.by_hand import with_stamp
+from pilothouse.core.conclude import conclude_action
 from pilothouse.core.decide import decide
 from pilothouse.core.desired import ChartAsk, Sources, desired
 from pilothouse.core.observed import Decoded, Observed
+from pilothouse.core.outcome import Ended, Outcome
 from pilothouse.core.plan import Plan, Rest, Upgrade
+from pilothouse.core.resting import conclude_quiet
 from pilothouse.core.retry import Attempts
-from pilothouse.core.state import classify
+from pilothouse.core.state import StateName, classify
 
 URL = "http://127.0.0.1:1/tiny-1.1.0.tgz"
 VALUES = {"message": "hello"}
@@ -138,10 +142,6 @@ def test_revisions_of_others(wanted, seen, plan):
             {"record": record(3, "deployed", owner="us"), "decoded": back_at(1, "1.0.0")},
             id="our own way back to what was adopted",
         ),
-        pytest.param(
-            {"made_revision": 3, "decoded": found("1.0.0")},
-            id="written anew by helm test",
-        ),
     ],
 )
 def test_what_is_ours_without_a_stamp_is_compared_by_what_we_know(newest) -> None:
@@ -151,3 +151,29 @@ def test_what_is_ours_without_a_stamp_is_compared_by_what_we_know(newest) -> Non
     assert decide(PATCHED, observed, state, Attempts(), NOW) == IN_SYNC
     older = Observed(**seen, patches_sha="old")
     assert classify(PATCHED, older, NOW).reason == "patches changed"
+
+
+def test_a_stamp_that_helm_test_took_off_is_known_from_the_status() -> None:
+    """After a restart too: what a record and its values do not tell, patches and a kustomization, is not lost."""
+    one = release(VALUES)
+    wanted = replace(PATCHED, kustomization="namePrefix: a-", digest="with-both")
+    made = Outcome(record=record(3, "deployed", wanted.digest), chart_digest="sha256:1")
+    ended = Ended(wanted, Upgrade("changed"), made)
+    noted = conclude_action(one, wanted, ended, Observed(), NOW).status.chart
+    assert (noted.record, noted.stamp) == ("uid-3", "with-both")
+
+    def state(newest, asked=wanted) -> StateName:
+        observed = Observed(record=with_stamp(newest, noted), decoded=found("1.0.0"), noted=noted)
+        return classify(asked, observed, NOW).name
+
+    written_anew = record(3, "deployed")
+    assert state(written_anew) is StateName.IN_SYNC
+    assert state(written_anew, replace(wanted, digest="edited")) is StateName.OUT_OF_SYNC
+    assert state(record(3, "deployed", uid="elsewhere")) is StateName.OUT_OF_SYNC
+    assert state(record(3, "deployed", "stamped")) is StateName.OUT_OF_SYNC
+
+
+def test_a_lost_note_of_the_stamp_is_written_anew() -> None:
+    one, seen = release(VALUES), Observed(record=record(3, "deployed", PATCHED.digest))
+    status = conclude_quiet(one, PATCHED, seen, classify(PATCHED, seen, NOW), Rest(), NOW)
+    assert (status.chart.record, status.chart.stamp) == ("uid-3", PATCHED.digest)

@@ -54,7 +54,11 @@ def test_an_address_may_stand_for_the_chart(fields, means):
 def test_no_chart_is_enough_only_to_look(fields):
     with pytest.raises(ValueError, match="give repository and name, or url, or git, or inline"):
         desired(from_chart(**fields))
-    for policies in (["Observe"], []):
+    with pytest.raises(ValueError, match="give repository and name"):
+        desired(from_chart(["Observe", "Delete"], **fields))
+    for policies in (["Observe"], ["Observe", "LateInitialize"], []):
         asked = from_chart(policies, **fields)
         assert follow(asked) is None
-    assert not needs_version(desired(from_chart(["Observe"])))
+        assert desired(asked)
+    for policies in (["Observe"], ["Observe", "LateInitialize"]):
+        assert not needs_version(desired(from_chart(policies)))

@@ -9,7 +9,7 @@ from make import NOW, record, release
 from pilothouse.api.status import HookRun, ReleaseStatus
 from pilothouse.core.conclude import announce, conclude_action, conclude_fault
 from pilothouse.core.desired import Sources, desired
-from pilothouse.core.hook_runs import LONGEST_KIND, LONGEST_NAME, MOST_HOOKS
+from pilothouse.core.hook_runs import LONGEST_KIND, LONGEST_NAME, MOST_HOOKS, hooks_of
 from pilothouse.core.observed import HookResult, Observed, Running
 from pilothouse.core.outcome import Ended, Fault, HookLog, Outcome
 from pilothouse.core.plan import Action, Install, Rollback, Uninstall, Unlock, Upgrade, Wait
@@ -79,6 +79,10 @@ def test_many_and_long_ones_are_cut() -> None:
     many = [hook(f"job-{number:02}") for number in range(30)]
     told = after(UPGRADE, failed(*many, hook("last", "Failed"))).hooks
     assert [one.name for one in told] == ["last", *(f"job-{n:02}" for n in range(MOST_HOOKS - 1))]
+    runs = HookResult("Job runs", "Unknown", NOW, None, ("pre-upgrade",))
+    told = hooks_of(Running("Upgrade", "", hooks=(*many, runs, hook("bad", "Failed"))), SECRETS)
+    assert [one.name for one in told[:3]] == ["bad", "runs", "job-00"]
+    assert len(told) == MOST_HOOKS
     (one,) = after(UPGRADE, failed(HookResult("K" * 999 + " " + "n" * 999, "Failed"))).hooks
     assert (len(one.kind), len(one.name)) == (LONGEST_KIND, LONGEST_NAME)
 
@@ -115,7 +119,7 @@ def test_while_an_action_waits_its_hooks_are_told_until_it_does_not() -> None:
     one = release()
     wanted = desired(one, Sources(values={}, secrets=SECRETS))
     begun = (hook("db"), HookResult("Job hunter2-up", "Unknown", NOW, None, ("pre-upgrade",)))
-    running = Running("Upgrade", "", waiting=True, progress="hook Job up", hooks=begun)
+    running = Running("Upgrade", "", waiting=True, progress="hook Job hunter2-up", hooks=begun)
     seen = Observed(record=record(1, "pending-upgrade"), running=running)
 
     def looked(status: ReleaseStatus, observed: Observed) -> ReleaseStatus:
@@ -126,9 +130,10 @@ def test_while_an_action_waits_its_hooks_are_told_until_it_does_not() -> None:
 
     first = looked(announce(one, wanted, UPGRADE, NOW), seen)
     assert [(each.name, each.phase) for each in first.hooks] == [
-        ("db", "Succeeded"),
         ("***-up", "Running"),
+        ("db", "Succeeded"),
     ]
+    assert "hunter2" not in str(first)
     assert looked(first, seen) == first
     left = release(status=first)
     for status in (

@@ -39,6 +39,7 @@ def dry_run(stage: Stage, *manifests: dict[str, Any]) -> list[str]:
 
 REFUSED = [
     (manifest(chart={}), "spec.forProvider.chart: give repository and name, or url"),
+    (manifest(chart={}, spec={"managementPolicies": ["Observe", "Delete"]}), "give repository"),
     (manifest(chart={"version": "1.0.0", "url": ""}), "give repository and name, or url"),
     (manifest(chart={"name": "shop"}), "give repository and name, or url"),
     (manifest(chart={"repository": "https://x"}), "give repository and name, or url"),
@@ -66,6 +67,7 @@ ACCEPTED = [
     manifest(chart={"name": "oci://x/y"}),
     manifest(chart={"url": "oci://x/y", "digest": DIGEST}),
     manifest(chart={}, spec={"managementPolicies": ["Observe"]}),
+    manifest(chart={}, spec={"managementPolicies": ["Observe", "LateInitialize"]}),
     manifest(chart={}, spec={"managementPolicies": []}),
     *(manifest(waitTimeout=text) for text in ("10m", "1h30m", "1.5h", ".5s", "0", "100ms")),
     manifest(maxHistory=-1),

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from make import HandClock, objects, record, release
+from structlog.testing import capture_logs
 
 from pilothouse.api.meta import Key
 from pilothouse.api.release import TEST_REQUESTED, Release
@@ -35,6 +36,7 @@ class Cluster:
     """One that answers every order alike, at once or only when it is let."""
 
     outcome: Outcome = field(default_factory=Outcome)
+    waits_for: str = "waiting"
     answers: asyncio.Event = field(default_factory=asyncio.Event)
     id: str = "edge"
     runs: int = 0
@@ -42,7 +44,7 @@ class Cluster:
 
     async def run(self, _: Order) -> AsyncIterator[Progress | Outcome]:
         self.runs += 1
-        yield Progress("waiting", waiting=True)
+        yield Progress(self.waits_for, waiting=True)
         await self.answers.wait()
         yield self.outcome
 
@@ -115,6 +117,20 @@ async def test_the_eyes_learn_nothing_of_a_secret() -> None:
     assert ended.outcome.record
     assert ended.outcome.record.description == "spec.type: Unsupported value: ***"
     assert "hunter2" not in str(ended.outcome)
+
+
+async def test_nobody_is_told_a_secret_while_an_action_waits() -> None:
+    queue, cluster = KeyedQueue(), Cluster(waits_for="hook Job hunter2-up")
+    wanted = desired(release(), Sources(values={}, secrets=frozenset({"hunter2"})))
+    with capture_logs() as logged:
+        async with acting(queue.add) as actions:
+            actions.start(SHOP, Errand("uid-shop"), cluster, wanted, REMOVE)  # type: ignore[arg-type]
+            await next_key(queue)
+            running = actions.running(SHOP)
+            cluster.answers.set()
+    assert running
+    assert running.progress == "hook Job ***-up"
+    assert [one["message"] for one in logged] == ["hook Job ***-up"]
 
 
 async def test_nothing_is_kept_of_a_release_that_is_gone() -> None:

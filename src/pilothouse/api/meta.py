@@ -4,6 +4,9 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
+# What the API server calls us in its notes on who wrote which fields.
+FIELD_MANAGER = "pilothouse"
+
 
 class Rule(NamedTuple):
     """What the API server checks at admission: a CEL expression, and what it says when that is false."""

@@ -42,7 +42,8 @@ _CHART_IS_NAMED = Rule(
     " || has(self.forProvider.chart.git)"
     " || (has(self.forProvider.chart.inline) && self.forProvider.chart.inline != '')"
     " || (has(self.forProvider.chart.name) && self.forProvider.chart.name.contains('://'))"
-    " || self.managementPolicies.all(p, p == 'Observe')",
+    " || !('*' in self.managementPolicies || 'Create' in self.managementPolicies"
+    " || 'Update' in self.managementPolicies || 'Delete' in self.managementPolicies)",
     "spec.forProvider.chart: give repository and name, or url, or git, or inline",
 )
 

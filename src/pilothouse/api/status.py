@@ -32,6 +32,12 @@ class DeployedChart(Wire, frozen=True):
     checked: Annotated[
         str, described("A digest of the pin and the keys that it was checked with.")
     ] = ""
+    record: Annotated[
+        str, described("The uid of Helm's record of the revision that it was deployed with.")
+    ] = ""
+    stamp: Annotated[
+        str, described("What that record was stamped with, which other Helm clients take off.")
+    ] = ""
 
 
 class DependencyState(ResourceState, frozen=True):
@@ -173,7 +179,8 @@ class ReleaseStatus(Wire, frozen=True):
     hooks: Annotated[
         list[HookRun],
         described(
-            "Hooks that ran in the newest install, upgrade or rollback; failed ones first, at most 20.",
+            "Hooks that ran in the newest install, upgrade or rollback; failed ones first, then "
+            "running ones, at most 20.",
         ),
     ] = []
     test: Annotated[

@@ -14,7 +14,7 @@ from pilothouse.api.meta import Key, ObjectMeta, OwnerReference
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
 from pilothouse.engine.client import EngineClient
-from pilothouse.errors import AlreadyExists, EngineLost, Missing, NotPermitted
+from pilothouse.errors import AlreadyExists, Missing, NotPermitted
 from pilothouse.ports import Credentials
 
 log = structlog.get_logger(__name__)
@@ -39,17 +39,8 @@ async def install(engine: EngineClient, at: Credentials, *, take_over: bool = Fa
     """Create or renew our CRDs and wait until the API server serves them.
 
     With `take_over` those that someone else brought become ours: no package owns them afterwards, so that
-    none takes them, and with them every Release, away when it goes.
+    none takes them, and with them every Release, away when it goes. Every step may be repeated.
     """
-    while True:
-        try:
-            await _install_all(engine, at, take_over=take_over)
-        except EngineLost:
-            continue  # the next engine goes on: every step may be repeated
-        return
-
-
-async def _install_all(engine: EngineClient, at: Credentials, *, take_over: bool) -> None:
     objects = Objects(engine, at)
     for name, manifest in shipped().items():
         await _install_one(objects, name, manifest, take_over=take_over)

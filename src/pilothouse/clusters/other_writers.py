@@ -7,21 +7,17 @@ changed without us is looked at once, and only now and then, since our own write
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
-import msgspec
 import structlog
 
-from pilothouse.api.kinds import RELEASE
-from pilothouse.api.meta import Key
-from pilothouse.engine.client import EngineClient
+from pilothouse.api.meta import FIELD_MANAGER, Key
+from pilothouse.clusters.managers import Entry, notes_on
+from pilothouse.clusters.objects import Objects
 from pilothouse.errors import PilothouseError
-from pilothouse.ports import Credentials
 
 log = structlog.get_logger(__name__)
 
 BETWEEN_LOOKS_SECONDS = 5.0
-OURS = "pilothouse"
 # People who edit a status by hand are not a controller.
 PEOPLE = ("kubectl", "k9s", "lens", "headlamp")
 
@@ -29,9 +25,8 @@ PEOPLE = ("kubectl", "k9s", "lens", "headlamp")
 class OtherWriters:
     """Looks at Releases whose status changed, and tells the first foreign controller it finds."""
 
-    def __init__(self, engine: EngineClient, at: Credentials, found: Callable[[str], None]) -> None:
-        self._engine = engine
-        self._at = at
+    def __init__(self, objects: Objects, found: Callable[[str], None]) -> None:
+        self._objects = objects
         self._found = found
         self._started = datetime.now(UTC).replace(microsecond=0)
         self._suspect: Key | None = None
@@ -55,19 +50,14 @@ class OtherWriters:
 
     async def _manager(self, key: Key) -> str:
         try:
-            raw = await self._engine.get(self._at, RELEASE, key.name, key.namespace)
+            noted = await notes_on(self._objects, key.name, key.namespace)
         except PilothouseError as error:
             log.debug("cannot look who wrote", key=str(key), error=error.message)
             return ""
-        entries: list[dict[str, Any]] = msgspec.json.decode(raw)["metadata"].get(
-            "managedFields", []
-        )
-        return next((one["manager"] for one in entries if self._guilty(one)), "")
+        return next((one.manager for one in noted.managed_fields if self._guilty(one)), "")
 
-    def _guilty(self, entry: dict[str, Any]) -> bool:
-        manager = str(entry.get("manager", ""))
-        if entry.get("subresource") != "status" or manager.startswith((OURS, *PEOPLE)):
+    def _guilty(self, entry: Entry) -> bool:
+        if entry.subresource != "status" or entry.manager.startswith((FIELD_MANAGER, *PEOPLE)):
             return False
-        if "f:conditions" not in entry.get("fieldsV1", {}).get("f:status", {}):
-            return False
-        return datetime.fromisoformat(entry.get("time", "1970-01-01T00:00:00Z")) > self._started
+        recent = entry.time is not None and entry.time > self._started
+        return recent and "conditions" in entry.at("status")

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 import structlog
 
+from pilothouse.core.retry import doubled
 from pilothouse.errors import Missing, PilothouseError
 
 log = structlog.get_logger(__name__)
@@ -15,7 +16,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Delays:
     """How long things are put off, in seconds."""
 
     # News that come together are one write.
@@ -26,15 +27,15 @@ class Pace:
 
     def after(self, failures: int) -> float:
         """Return how long to wait after so many failures."""
-        return min(self.first * (1 << min(failures - 1, 16)), self.longest)
+        return doubled(self.first, failures - 1, self.longest)
 
 
 class Owed(Generic[K]):
     """Keys of what is to be written, one at a time."""
 
-    def __init__(self, write: Callable[[K], Awaitable[None]], pace: Pace) -> None:
+    def __init__(self, write: Callable[[K], Awaitable[None]], delays: Delays) -> None:
         self._write = write
-        self._pace = pace
+        self._delays = delays
         self._due: set[K] = set()
         self._news = asyncio.Event()
         self._failures: dict[K, int] = {}
@@ -53,7 +54,7 @@ class Owed(Generic[K]):
         try:
             while True:
                 await self._news.wait()
-                await asyncio.sleep(self._pace.settle)
+                await asyncio.sleep(self._delays.settle)
                 self._news.clear()
                 due, self._due = self._due, set()
                 for key in due:
@@ -73,7 +74,7 @@ class Owed(Generic[K]):
             if failures == 1:
                 log.warning("cannot write, trying again", about=str(key), error=error.message)
             if key not in self._due:  # otherwise it comes anyway
-                wait = self._pace.after(failures)
+                wait = self._delays.after(failures)
                 loop = asyncio.get_running_loop()
                 self._timers[key] = loop.call_later(wait, self.add, key)
         else:

@@ -11,6 +11,7 @@ from typing import TypeVar
 import structlog
 
 from pilothouse.api.kinds import CRD, RELEASE
+from pilothouse.core.retry import doubled
 from pilothouse.engine.client import EngineClient
 from pilothouse.errors import Missing, NotPermitted, PilothouseError, Unavailable
 from pilothouse.faults import FaultKind
@@ -26,7 +27,7 @@ class Stopped(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Intervals:
     """How patiently the management cluster is asked, in seconds."""
 
     first_pause: float = 0.25
@@ -39,9 +40,9 @@ class Pace:
 class Patience:
     """Asks the management cluster until it answers, or until the controller is to end."""
 
-    def __init__(self, stop: asyncio.Event, pace: Pace | None = None) -> None:
+    def __init__(self, stop: asyncio.Event, intervals: Intervals | None = None) -> None:
         self._stop = stop
-        self._pace = pace or Pace()
+        self._intervals = intervals or Intervals()
         self._why = ""
 
     async def ask(self, what: str, question: Callable[[], Awaitable[T]]) -> T:
@@ -61,26 +62,26 @@ class Patience:
             await asyncio.wait({asking, stopping, words})
 
     async def _answer(self, question: Callable[[], Awaitable[T]]) -> T:
-        pause = self._pace.first_pause
+        pause = self._intervals.first_pause
         while True:
             try:
-                async with asyncio.timeout(self._pace.answer_within):
+                async with asyncio.timeout(self._intervals.answer_within):
                     return await question()
             except TimeoutError:
-                self._why = f"no answer within {self._pace.answer_within:.0f} s"
+                self._why = f"no answer within {self._intervals.answer_within:.0f} s"
             except PilothouseError as error:
                 if not _passes(error):
                     raise
                 self._why = error.message
             await asyncio.sleep(pause)
-            pause = min(2 * pause, self._pace.longest_pause)
+            pause = doubled(pause, 1, self._intervals.longest_pause)
 
     async def _speak(self, what: str) -> None:
         """Say what is waited for, and why, where it takes so long that somebody may wonder."""
-        await asyncio.sleep(self._pace.first_word)
+        await asyncio.sleep(self._intervals.first_word)
         while True:
             log.warning("waiting for the management cluster", to=what, error=self._why)
-            await asyncio.sleep(self._pace.between_words)
+            await asyncio.sleep(self._intervals.between_words)
 
 
 def _passes(error: PilothouseError) -> bool:

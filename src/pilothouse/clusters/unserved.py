@@ -1,7 +1,7 @@
 """Say on namespaced Releases that this version does not reconcile them yet."""
 
 import asyncio
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 
 import msgspec
@@ -11,10 +11,10 @@ from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
-from pilothouse.clusters.owed import Owed, Pace
+from pilothouse.clusters.owed import Delays, Owed
 from pilothouse.core.conditions import SYNCED, condition, find, merge
 from pilothouse.engine.client import EngineClient
-from pilothouse.errors import PilothouseError, Unavailable
+from pilothouse.errors import PilothouseError
 from pilothouse.ports import Credentials
 
 REASON = "NotReconciled"
@@ -23,31 +23,37 @@ MESSAGE = (
     "use a cluster-scoped Release of helm.crossplane.io"
 )
 # There may be thousands of them, and an account that may not write to any.
-PACE = Pace(longest=600.0)
+DELAYS = Delays(longest=600.0)
 
 
-async def census(engine: EngineClient, at: Credentials) -> str:
-    """Say how many namespaced Releases somebody would lose a controller of; empty when there are none to see."""
-    try:
-        async with aclosing(engine.list(at, NAMESPACED_RELEASE, "")) as found:
-            count = len([1 async for _ in found])
-    except Unavailable:
-        raise
-    except PilothouseError:
-        return ""  # no such kind here, or it may not be read: each is told when it is seen
+async def census(engine: EngineClient, at: Credentials, within: float = 10.0) -> str:
+    """Say how many namespaced Releases somebody would lose a controller of; empty when there are none to see.
+
+    It is one sentence: nothing waits for it longer than so many seconds. Each is told anyway when it is seen.
+    """
+    count, counted = 0, "at least "
+    # No such kind here, or it may not be read, or not now.
+    with suppress(PilothouseError, TimeoutError):
+        async with (
+            asyncio.timeout(within),
+            aclosing(engine.list(at, NAMESPACED_RELEASE, "")) as found,
+        ):
+            async for _ in found:
+                count += 1
+        counted = ""
     if not count:
         return ""
     named = f"{count} namespaced Release{'s' * (count != 1)} ({NAMESPACED_RELEASE.qualified})"
-    return f"{named}: this version of Pilothouse does not reconcile them, so nobody will"
+    return f"{counted}{named}: this version of Pilothouse does not reconcile them, so nobody will"
 
 
 class UnservedNotes:
     """Writes one condition per generation, and nothing else."""
 
-    def __init__(self, objects: Objects, pace: Pace = PACE) -> None:
+    def __init__(self, objects: Objects, delays: Delays = DELAYS) -> None:
         self._objects = objects
         self._cache = Cache(NAMESPACED_RELEASE)
-        self._owed = Owed(self._write, pace)
+        self._owed = Owed(self._write, delays)
 
     async def follow(self, engine: EngineClient, at: Credentials) -> None:
         """Watch namespaced Releases for ever."""

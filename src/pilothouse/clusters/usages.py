@@ -8,11 +8,11 @@ from pilothouse.api.meta import Condition, Key
 from pilothouse.api.provider import IN_USE, ProviderConfig
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
-from pilothouse.clusters.owed import Owed, Pace
+from pilothouse.clusters.owed import Delays, Owed
 from pilothouse.core.conditions import condition, find, merge
 
 # A hundred Releases that appear together are one write.
-PACE = Pace(settle=1.0)
+DELAYS = Delays(settle=1.0)
 GOING = "Terminating"
 
 
@@ -24,12 +24,12 @@ class UsageKeeper:
         objects: Objects,
         configs: Cache[ProviderConfig],
         users: Callable[[str], int],
-        pace: Pace = PACE,
+        delays: Delays = DELAYS,
     ) -> None:
         self._objects = objects
         self._configs = configs
         self._users = users
-        self._owed = Owed(self._write, pace)
+        self._owed = Owed(self._write, delays)
 
     def changed(self, config: str) -> None:
         """A config, or who uses it, changed."""

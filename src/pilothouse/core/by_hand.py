@@ -5,9 +5,11 @@ is noted in the status counts as well, as what was deployed, and never as what t
 """
 
 import re
+from dataclasses import replace
 
+from pilothouse.api.status import DeployedChart
 from pilothouse.core.desired import Desired
-from pilothouse.core.observed import Decoded, Observed
+from pilothouse.core.observed import Decoded, Observed, Record
 from pilothouse.core.spelling import plain_version
 from pilothouse.core.versions import source_of
 
@@ -20,13 +22,19 @@ def was_ours(observed: Observed) -> bool:
     return bool(observed.stamps or observed.noted.digest)
 
 
-def is_ours_still(observed: Observed) -> bool:
-    """Whether Pilothouse made the newest revision, though its stamp does not say from what.
+def with_stamp(record: Record | None, noted: DeployedChart) -> Record | None:
+    """Return the newest revision with the stamp that was noted of it: `helm test` writes it anew, without one.
 
-    It is a copy of one that was adopted, or `helm test` has written it anew.
+    Its uid is no other revision's, whatever cluster it is on.
     """
-    record = observed.record
-    return bool(record and (record.owner or record.revision == observed.made_revision))
+    if record and not record.digest and record.uid and record.uid == noted.record:
+        return replace(record, digest=noted.stamp)
+    return record
+
+
+def is_ours_still(observed: Observed) -> bool:
+    """Whether Pilothouse made the newest revision, though its stamp does not say from what: a copy of an adopted one."""
+    return bool(observed.record and observed.record.owner)
 
 
 def is_back_at_spec(desired: Desired, decoded: Decoded, observed: Observed) -> bool:

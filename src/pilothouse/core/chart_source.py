@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from pilothouse.api.release import ChartSpec, Release
+from pilothouse.core.policy import changes_nothing
 
 WHERE = "spec.forProvider.chart"
 # A tag or a digest makes an OCI address the whole answer; without one there are versions to choose from.
@@ -72,7 +73,6 @@ def check_source(release: Release) -> None:
     if chart.git and chart.pull_secret_ref:
         msg = f"{WHERE}.pullSecretRef: not for git; use {WHERE}.git.secretRef"
         raise ValueError(msg)
-    looks = all(policy == "Observe" for policy in release.spec.management_policies)
-    if not looks and not is_named(plain_source(chart)):
+    if not changes_nothing(release) and not is_named(plain_source(chart)):
         msg = f"{WHERE}: give repository and name, or url, or git, or inline"
         raise ValueError(msg)

@@ -150,7 +150,7 @@ def conclude_action(
         )
         return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
     status = msgspec.structs.replace(
-        as_deployed(status, ended.desired, ended.desired.chart.digest)
+        as_deployed(status, ended.desired, outcome.record, ended.desired.chart.digest)
         if isinstance(plan, Install | Upgrade)
         else status,
         retries=0,

@@ -15,11 +15,11 @@ from pilothouse.core.drift_known import (
     Difference,
     Finding,
     Known,
-    doubled,
 )
 from pilothouse.core.drift_rules import DriftMode, DriftRules, Exemption
 from pilothouse.core.observed import DEPLOYED, ObjectRef, Observed, Record, Suspect
 from pilothouse.core.policy import Policies
+from pilothouse.core.retry import doubled
 
 # How soon an object is compared again whose last comparisons all said the same.
 LOOK_FIRST_WAIT = timedelta(seconds=2)

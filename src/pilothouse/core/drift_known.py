@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from pilothouse.core.observed import ObjectRef, Suspect
+from pilothouse.core.retry import doubled
 
 # The same path put back so often within so long is a fight.
 FIGHT_CORRECTIONS = 5
@@ -175,8 +176,3 @@ def swept(known: Known, suspects: tuple[Suspect, ...] | None, now: datetime) -> 
             if one.until or now - one.corrections[-1] < FIGHT_WINDOW
         },
     )
-
-
-def doubled(first: timedelta, times: int, most: timedelta) -> timedelta:
-    """Return a wait that doubles every time, up to a longest."""
-    return min(first * (1 << min(times, 20)), most)

@@ -10,7 +10,6 @@ from pilothouse.api.status import ChartTests, ReleaseStatus, TestedHook
 from pilothouse.core.conditions import LONGEST_MESSAGE, moment, timestamp
 from pilothouse.core.desired import Desired
 from pilothouse.core.details import objects_of
-from pilothouse.core.drift_known import doubled
 from pilothouse.core.masking import redacted
 from pilothouse.core.observed import HookResult, Observed
 from pilothouse.core.outcome import Conclusion, Ended, Notice
@@ -26,6 +25,7 @@ from pilothouse.core.plan import (
     Upgrade,
 )
 from pilothouse.core.redact import redact
+from pilothouse.core.retry import doubled
 from pilothouse.core.state import State, StateName
 from pilothouse.core.telling import entry_of
 from pilothouse.faults import FaultKind

@@ -15,6 +15,8 @@ from pilothouse.core.redact import redact
 
 RUNNING, SUCCEEDED, FAILED = "Running", "Succeeded", "Failed"
 MOST_HOOKS = 20
+# What is over and well is what is left out where there are more.
+_TOLD_FIRST = {FAILED: 0, RUNNING: 1}
 # As long as Kubernetes lets them be; a hook whose object it refused may have longer ones.
 LONGEST_KIND, LONGEST_NAME = 63, 253
 
@@ -57,7 +59,7 @@ def without_running(release: Release) -> Release:
 
 
 def _worst_first(runs: Iterable[HookRun]) -> list[HookRun]:
-    return sorted(runs, key=lambda one: one.phase != FAILED)[:MOST_HOOKS]
+    return sorted(runs, key=lambda one: _TOLD_FIRST.get(one.phase, 2))[:MOST_HOOKS]
 
 
 def _run(one: HookResult, logs: Mapping[str, str]) -> HookRun:

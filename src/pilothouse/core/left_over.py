@@ -7,10 +7,9 @@ tool leaves alone what it did not write. Whoever writes it means it.
 from dataclasses import dataclass, field
 from typing import Any
 
+from pilothouse.api.meta import FIELD_MANAGER
 from pilothouse.api.release import ChartSpec, Release
 from pilothouse.core.chart_source import comes_from_elsewhere
-
-OURS = "pilothouse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ def may_be_left_over(release: Release) -> bool:
 def is_left_over(chart: ChartSpec, written: Written) -> bool:
     """Whether the name is only what was filled in here."""
     writers = [one for one in written.authors if "name" in one.fields]
-    if not writers or any(not one.manager.startswith(OURS) for one in writers):
+    if not writers or any(not one.manager.startswith(FIELD_MANAGER) for one in writers):
         return False
     applied = written.applied or {}
     if applied.get("name"):

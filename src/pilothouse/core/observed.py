@@ -200,7 +200,7 @@ class Running:
     digest: str
     waiting: bool = False
     stopping: bool = False
-    # What it waits for, in the engine's words: names of objects, nothing that is secret.
+    # What it waits for, in the engine's words. It names objects, and a name may be made of a secret: mask it.
     progress: str = ""
     # Those that it has begun when it said so; one without an end runs.
     hooks: tuple[HookResult, ...] = ()
@@ -216,8 +216,6 @@ class Observed:
     running: Running | None = None
     # What the newest revision was made from, if this process made it: tells what changed since.
     made_from: Desired | None = None
-    # The newest revision that this process made.
-    made_revision: int = 0
     namespace_missing: bool = False
     # The newest revision before this one that was deployed: where a rollback goes.
     good: Record | None = None

@@ -7,6 +7,7 @@ from pilothouse.core.conditions import READY, RECONCILING, SYNCED, find
 from pilothouse.core.desired import Desired
 from pilothouse.core.hook_runs import hooks_of
 from pilothouse.core.observed import Running
+from pilothouse.core.redact import redact
 
 _WAITING = "; waiting for "
 
@@ -20,7 +21,7 @@ def with_progress(
         return status
     said = told.message.partition(_WAITING)[0]
     if running.progress:
-        said = f"{said}{_WAITING}{running.progress}"
+        said = f"{said}{_WAITING}{redact(running.progress, desired.secrets)}"
     return msgspec.structs.replace(
         status,
         hooks=hooks_of(running, desired.secrets) or status.hooks,

@@ -142,21 +142,24 @@ def requested(release: Release) -> str:
 def _as_noted(status: ReleaseStatus, desired: Desired, record: Record) -> ReleaseStatus:
     """Return the status with what was noted of the newest revision, or would have been."""
     if status.at_provider.revision == record.revision:
-        return as_deployed(status, desired, status.at_provider.digest or desired.chart.digest)
+        pin = status.at_provider.digest or desired.chart.digest
+        return as_deployed(status, desired, record, pin)
     # What its action came to was never told: the digest tells that all of this is deployed, its stamp tells the package.
-    status = as_deployed(status, desired, desired.chart.digest)
-    if not record.source.startswith(PACKAGE):
-        return status
-    version = record.chart_version or desired.chart.version
-    return msgspec.structs.replace(
-        status, chart=deployed_chart(desired, version, record.source, republished="")
-    )
+    if record.source.startswith(PACKAGE):
+        version = record.chart_version or desired.chart.version
+        chart = deployed_chart(desired, version, record.source, republished="")
+        status = msgspec.structs.replace(status, chart=chart)
+    return as_deployed(status, desired, record, desired.chart.digest)
 
 
-def as_deployed(status: ReleaseStatus, made_with: Desired, pin: str) -> ReleaseStatus:
-    """Note what the newest revision was made with and its record does not tell."""
+def as_deployed(
+    status: ReleaseStatus, made_with: Desired, record: Record | None, pin: str
+) -> ReleaseStatus:
+    """Note what the newest revision was made with and its record does not tell, or not for ever."""
+    uid, stamp = (record.uid, record.digest) if record else ("", "")
     return msgspec.structs.replace(
         status,
+        chart=msgspec.structs.replace(status.chart, record=uid, stamp=stamp),
         patches_sha=made_with.patches_sha,
         at_provider=msgspec.structs.replace(
             status.at_provider,

@@ -3,6 +3,9 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
+
+Wait = TypeVar("Wait", float, timedelta)
 
 FIRST = timedelta(seconds=10)
 LONGEST = timedelta(minutes=10)
@@ -59,6 +62,11 @@ def backoff(failures: int, seed: str) -> timedelta:
 
     The spread is a hash and not chance, so that the same release waits the same time after a restart.
     """
-    doubled = FIRST * (1 << min(max(failures - 1, 0), 16))
+    wait = doubled(FIRST, max(failures - 1, 0), LONGEST)
     spread = int.from_bytes(hashlib.sha256(f"{seed}/{failures}".encode()).digest()[:4]) / 2**32
-    return min(doubled, LONGEST) * (1 + JITTER * (2 * spread - 1))
+    return wait * (1 + JITTER * (2 * spread - 1))
+
+
+def doubled(first: Wait, times: int, most: Wait) -> Wait:
+    """Return a wait that doubles every time, up to a longest; in whatever it is counted."""
+    return min(first * (1 << min(times, 20)), most)

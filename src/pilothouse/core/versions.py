@@ -222,7 +222,7 @@ def report(status: ReleaseStatus, wanted: Desired) -> ReleaseStatus:
     source = source_of(wanted.chart)
     if held.source != source or held.version != version:
         # Adopted, or deployed before this was noted: what the package was is not known.
-        held = DeployedChart(source=source, version=version)
+        held = DeployedChart(source=source, version=version, record=held.record, stamp=held.stamp)
     again = held.republished_digest
     if held.digest and offer.held_digest:
         again = offer.held_digest if offer.held_digest != held.digest else ""

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from pilothouse.api.kinds import Kind
+from pilothouse.api.meta import FIELD_MANAGER
 from pilothouse.core.attention import Attention
 from pilothouse.core.desired import ChartAsk, ReleaseName
 from pilothouse.core.drift_known import Correction
@@ -93,7 +94,7 @@ class EngineClient(EngineLine):
             subresource=subresource,
             type=pb.PatchRequest.MERGE,
             patch=patch,
-            field_manager="pilothouse",
+            field_manager=FIELD_MANAGER,
         )
         return await self._object(pb.ObjectCall(patch=request))
 

@@ -19,6 +19,7 @@ from pilothouse.core.masking import masked
 from pilothouse.core.observed import Running
 from pilothouse.core.outcome import Ended, Errand, Fault, Outcome
 from pilothouse.core.plan import Action, Install, Uninstall, Unlock, Upgrade, name_of
+from pilothouse.core.redact import redact
 from pilothouse.errors import EngineLost, PilothouseError
 from pilothouse.faults import FaultKind
 from pilothouse.loop.slots import Slot, Slots
@@ -156,7 +157,8 @@ class Actions:
             async for event in events:
                 if isinstance(event, Outcome):
                     return event
-                self._progress(key, event, slot)
+                said = redact(event.message, order.desired.secrets)
+                self._progress(key, replace(event, message=said), slot)
         msg = "the engine ended an action without an outcome"
         raise EngineLost(msg, FaultKind.ENGINE_LOST)
 

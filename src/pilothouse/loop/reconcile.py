@@ -102,17 +102,17 @@ class Reconciler:
         self._queue = queue
         self._clock = clock
         self._connection = ConnectionSecrets(surveyor, writer, connections)
-        self._departures = Departures(committer, clock, abandon_after)
         self._refusals = Refusals(surveyor, committer, queue, clock)
+        self._departures = Departures(
+            surveyor, writer, committer, self._refusals, queue, clock, abandon_after
+        )
         self._usages = Usages(surveyor, writer)
         self._versions = LateVersions(surveyor, writer, clock)
         self._checks = Checks(surveyor, committer, queue, clock)
         self._polls = Polls(queue, clock)
-        self._let_go: dict[Key, str] = {}
 
     def forget(self, key: Key) -> None:
         """The object is gone."""
-        self._let_go.pop(key, None)
         self._departures.forget(key)
         self._statuses.forget(key)
         self._polls.forget(key)
@@ -136,12 +136,12 @@ class Reconciler:
         ours = FINALIZER in release.metadata.finalizers
         if release.metadata.deletion_timestamp and not ours:
             return
-        if self._let_go.get(key) == release.metadata.uid:
+        if self._departures.is_over(key, release):
             return  # done with; the watch has only not said so yet
         wanted: Desired | None = None
         try:
             if abandoned(release):
-                await self._abandon(key, release, f"the annotation {ABANDON}")
+                await self._departures.abandon(key, release, f"the annotation {ABANDON}")
                 return
             release = await self._versions.take_back(await self._usages.keep(key, release))
             release = self._statuses.known(key, release)
@@ -149,7 +149,7 @@ class Reconciler:
             wanted = await self._surveyor.wanted(key, release)
             if wanted.absent and not wanted.policies.delete and not wanted.paused:
                 # Left behind on purpose, so the cluster need not even be there.
-                await self._release_object(key, release)
+                await self._departures.let_go(key, release)
                 return
             plan = await self._step(key, release, wanted)
         except (Conflict, EngineLost):
@@ -168,7 +168,7 @@ class Reconciler:
                     key, release, Conclusion(paused(release, self._clock.now()))
                 )
             elif release.metadata.deletion_timestamp:
-                await self._cannot_remove(key, release, wanted, error)
+                await self._departures.cannot_remove(key, release, wanted, error)
             else:
                 await self._refusals.refuse(key, release, wanted, Fault(error.kind, error.message))
             return
@@ -181,7 +181,7 @@ class Reconciler:
         target = await self._surveyor.reach(key, release, wanted)
         if not target.sees(wanted.release):
             return Wait("looking at the cluster")
-        self._departures.forget(key)
+        self._departures.reached(key)
         await self._tell_left_behind(key, release, wanted)
         if not wanted.absent and not wanted.paused:
             wanted = await self._versions.settle(key, release, wanted, target)
@@ -225,7 +225,6 @@ class Reconciler:
         memory.denied_with = ended.desired.chart.way if no_chart else None
         if fault is None and isinstance(ended.plan, Install | Upgrade):
             memory.made_from = ended.desired
-            memory.made_revision = ended.outcome.record.revision if ended.outcome.record else 0
         observed = await self._surveyor.observe(key, release, wanted, target)
         try:
             release = await self._versions.fill_in(release, wanted, ended)
@@ -284,38 +283,13 @@ class Reconciler:
             case Interrupt():
                 self._actions.interrupt(key)
             case LetGo():
-                await self._release_object(key, release)
-
-    async def _release_object(self, key: Key, release: Release) -> None:
-        await self._writer.let_go(release)
-        self._let_go[key] = release.metadata.uid
+                await self._departures.let_go(key, release)
 
     async def _tell_left_behind(self, key: Key, release: Release, wanted: Desired) -> None:
         memory = self._surveyor.memory(key)
         if memory.left_behind:
             await self._writer.tell(release, left_behind(memory.left_behind, wanted.release))
             memory.left_behind = None
-
-    async def _abandon(self, key: Key, release: Release, why: str) -> None:
-        cluster = self._surveyor.cluster_of(key, release)
-        await self._departures.record(key, release, cluster, why)
-        await self._release_object(key, release)
-        log.warning("abandoned", key=str(key), reason=why)
-
-    async def _cannot_remove(
-        self, key: Key, release: Release, wanted: Desired | None, error: PilothouseError
-    ) -> None:
-        """The cluster of a Release that is being deleted cannot be reached: wait, or let go."""
-        verdict = self._departures.judge(key, error)
-        if not verdict.now:
-            await self._refusals.refuse(key, release, wanted, Fault(error.kind, verdict.message))
-            if verdict.until:
-                self._queue.add_after(key, verdict.until - self._clock.now())
-            return
-        try:
-            await self._abandon(key, release, verdict.message)
-        except (Conflict, EngineLost):
-            self._queue.add(key)
 
     def _wait(self, key: Key, plan: Rest | Wait | Stop) -> None:
         if isinstance(plan, Wait | Stop) and plan.until:

@@ -8,6 +8,7 @@ from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.core.access import Way
 from pilothouse.core.attention import attention_to
+from pilothouse.core.by_hand import with_stamp
 from pilothouse.core.chart_source import comes_from_elsewhere
 from pilothouse.core.conclude import attempts_of
 from pilothouse.core.desired import ChartAsk, Defaults, Desired, ReleaseName, Sources, desired
@@ -51,18 +52,12 @@ class Memory:
         "hidden",
         "left_behind",
         "made_from",
-        "made_revision",
         "namespace_missing",
         "used",
     )
 
     def __init__(self) -> None:
-        self.decoded: Decoded | None = None
-        self.made_from: Desired | None = None
-        self.made_revision = 0
-        self.namespace_missing = False
         self.hidden = Hidden()
-        self.checked: Checked | None = None
         # The ProviderConfig it names or selects, for when that is gone.
         self.config = ""
         # The ProviderConfig that its usage names, as far as this process knows.
@@ -71,10 +66,18 @@ class Memory:
         self.denied_with: Way | None = None
         # The latest version of a chart that is yet to be deployed.
         self.found: FoundVersion | None = None
-        # What the connection secret was last made of.
-        self.connected: object = None
         # A Helm release that this one stood for before its name or namespace was changed.
         self.left_behind: ReleaseName | None = None
+        self.moved()
+
+    def moved(self) -> None:
+        """Forget what is only true of one Helm release on one cluster: elsewhere revisions have the same numbers."""
+        self.decoded: Decoded | None = None
+        self.made_from: Desired | None = None
+        self.namespace_missing = False
+        self.checked: Checked | None = None
+        # What the connection secret was last made of.
+        self.connected: object = None
 
 
 class Surveyor:
@@ -134,7 +137,7 @@ class Surveyor:
         self, key: Key, release: Release, wanted: Desired, target: Target
     ) -> Desired:
         """Return what is asked with the version that a range comes to now."""
-        record = target.record(wanted.release)
+        record = with_stamp(target.record(wanted.release), release.status.chart)
         memory = self.memory(key)
         if record and must_look_inside(release, record, memory.decoded):
             memory.decoded = await target.decode(wanted.release, record.revision)
@@ -181,6 +184,8 @@ class Surveyor:
         target = await self._targets.reach(release)
         before = self._claims.put(key, target.id, wanted.release)
         self._let_be(before)
+        if before:
+            self.memory(key).moved()
         if before and before[1] != wanted.release and release.status.at_provider.revision:
             self.memory(key).left_behind = before[1]
         await target.attend(attention_to(release, wanted))
@@ -196,7 +201,7 @@ class Surveyor:
     ) -> Observed:
         """Return what is there."""
         memory = self.memory(key)
-        record = target.record(wanted.release)
+        record = with_stamp(target.record(wanted.release), release.status.chart)
         running = self._actions.running(key)
         foreign = record if record and not record.digest else None
         owner_alive = None
@@ -208,7 +213,6 @@ class Surveyor:
             decoded=memory.decoded,
             running=running,
             made_from=memory.made_from,
-            made_revision=memory.made_revision,
             namespace_missing=memory.namespace_missing,
             good=target.good_before(wanted.release, record.revision) if record else None,
             owner_alive=owner_alive,
@@ -224,7 +228,7 @@ class Surveyor:
         self, key: Key, release: Release, wanted: Desired, target: Target
     ) -> str:
         """Return the version of that chart in Helm's record, if the status does not tell: it stands."""
-        record = target.record(wanted.release)
+        record = with_stamp(target.record(wanted.release), release.status.chart)
         if record is None:
             return ""
         memory = self.memory(key)

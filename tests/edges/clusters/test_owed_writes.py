@@ -13,7 +13,7 @@ from pilothouse.api.kinds import NAMESPACED_RELEASE, PROVIDER_CONFIG
 from pilothouse.api.meta import Key, ObjectMeta
 from pilothouse.api.provider import IN_USE, ProviderConfig, ProviderConfigSpec
 from pilothouse.clusters.cache import Cache
-from pilothouse.clusters.owed import Owed, Pace
+from pilothouse.clusters.owed import Delays, Owed
 from pilothouse.clusters.unserved import UnservedNotes
 from pilothouse.clusters.usages import UsageKeeper
 from pilothouse.errors import (
@@ -28,7 +28,7 @@ from pilothouse.errors import (
 from pilothouse.ports import WatchBatch
 
 EDGE = Key(PROVIDER_CONFIG.qualified, "", "edge")
-SOON = Pace(first=0.001, longest=0.004)
+SOON = Delays(first=0.001, longest=0.004)
 OUTAGES = [Unavailable, NotPermitted, Conflict, EngineLost, InvalidInput]
 
 
@@ -125,5 +125,5 @@ async def test_what_went_is_not_tried_again() -> None:
 
 
 def test_waits_grow_and_end() -> None:
-    waits = [Pace().after(failures) for failures in (1, 2, 3, 7, 10_000)]
+    waits = [Delays().after(failures) for failures in (1, 2, 3, 7, 10_000)]
     assert waits == [1, 2, 4, 60, 60]

@@ -7,24 +7,29 @@ import json
 import threading
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from pilothouse.clusters.start import Pace, Patience, Stopped, reach
+from pilothouse.clusters.start import Intervals, Patience, Stopped, reach
+from pilothouse.clusters.unserved import census
 from pilothouse.engine.client import EngineClient
-from pilothouse.errors import InvalidInput, NotPermitted, PilothouseError
+from pilothouse.errors import EngineLost, InvalidInput, NotPermitted, PilothouseError
+from pilothouse.faults import FaultKind
 from pilothouse.ports import Credentials
 
-QUICK = Pace(first_pause=0.01, longest_pause=0.02, answer_within=0.5, first_word=60)
+QUICK = Intervals(first_pause=0.01, longest_pause=0.02, answer_within=0.5, first_word=60)
 SAYING = "waiting for the management cluster"
 SILENCE = 0
+# A status code, or the whole of a good answer.
+Answer = int | dict[str, Any]
 
 
 class Late(http.server.BaseHTTPRequestHandler):
     """Gives one answer after another, and the last for ever; silence is one too."""
 
-    answers: list[int]
+    answers: list[Answer]
     over: threading.Event
 
     def do_GET(self) -> None:
@@ -33,8 +38,9 @@ class Late(http.server.BaseHTTPRequestHandler):
             self.over.wait()
             return
         status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
-        body = json.dumps(status | {"message": f"answer {code}"}).encode()
-        self.send_response(code)
+        said = code if isinstance(code, dict) else status | {"message": f"answer {code}"}
+        body = json.dumps(said).encode()
+        self.send_response(code if isinstance(code, int) else 200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -45,7 +51,7 @@ class Late(http.server.BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def answering(*codes: int) -> Iterator[Credentials]:
+def answering(*codes: Answer) -> Iterator[Credentials]:
     over = threading.Event()
     handler = type("Handler", (Late,), {"answers": list(codes), "over": over})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -68,9 +74,9 @@ def credentials(address: str, context: str = "") -> Credentials:
     return Credentials(kubeconfig=json.dumps(config).encode(), trusted=True, context=context)
 
 
-async def asked(engine: EngineClient, at: Credentials, pace: Pace = QUICK) -> None:
+async def asked(engine: EngineClient, at: Credentials, intervals: Intervals = QUICK) -> None:
     async with asyncio.timeout(30):
-        await Patience(asyncio.Event(), pace).ask("answer", partial(reach, engine, at))
+        await Patience(asyncio.Event(), intervals).ask("answer", partial(reach, engine, at))
 
 
 @pytest.mark.parametrize("late", [500, 503, 504, 429, SILENCE])
@@ -80,8 +86,23 @@ async def test_a_late_answer_is_waited_for(engine: EngineClient, late: int) -> N
     assert logs == [], "what is over at once is not worth a word"
 
 
+async def test_an_engine_that_died_is_asked_again_when_there_is_another() -> None:
+    died = [EngineLost("it died", FaultKind.ENGINE_LOST)]
+
+    async def question() -> str:
+        if died:
+            raise died.pop()
+        return "answer"
+
+    async with asyncio.timeout(30):
+        assert await Patience(asyncio.Event(), QUICK).ask("answer", question) == "answer"
+
+
 async def test_it_says_what_it_waits_for_and_ends_when_told(engine: EngineClient) -> None:
-    stop, talkative = asyncio.Event(), Pace(first_pause=0.01, first_word=0.1, between_words=0.1)
+    stop, talkative = (
+        asyncio.Event(),
+        Intervals(first_pause=0.01, first_word=0.1, between_words=0.1),
+    )
     with answering(503) as at, capture_logs() as logs:
         waiting = asyncio.create_task(
             Patience(stop, talkative).ask("answer", partial(reach, engine, at))
@@ -132,3 +153,33 @@ async def test_who_may_read_nothing_yet_waits_for_it(engine: EngineClient) -> No
         with answering(403) as never, pytest.raises(TimeoutError):
             async with asyncio.timeout(1):
                 await asked(engine, never)
+
+
+def page(count: int, more: str = "") -> dict[str, Any]:
+    api = {"apiVersion": "helm.m.crossplane.io/v1beta1"}
+    items = [
+        api | {"kind": "Release", "metadata": {"name": f"r-{number}"}} for number in range(count)
+    ]
+    return api | {"kind": "ReleaseList", "metadata": {"continue": more}, "items": items}
+
+
+@pytest.mark.parametrize(
+    ("answers", "counted"),
+    [
+        ((page(2),), "2 namespaced Releases"),
+        ((page(2, more="x"), SILENCE), "at least 2 namespaced Releases"),
+        ((page(2, more="x"), 503), "at least 2 namespaced Releases"),
+        ((page(0),), ""),
+        ((404,), ""),
+        ((503,), ""),
+        ((SILENCE,), ""),
+    ],
+)
+async def test_the_start_does_not_hang_on_counting(engine: EngineClient, answers, counted) -> None:
+    with answering(*answers) as at:
+        async with asyncio.timeout(30):
+            within = 3.0 if SILENCE in answers else 15.0
+            question = partial(census, engine, at, within=within)
+            patience = Patience(asyncio.Event(), Intervals(answer_within=20.0))
+            said = await patience.ask("list Releases", question)
+    assert said.partition(" (")[0] == counted
