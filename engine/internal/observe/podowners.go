@@ -124,10 +124,11 @@ func (s *podStore) next() (of owner, due, more bool) {
 func (s *podStore) answered(of, above owner, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	open := s.questions[of.UID]
 	if err == nil {
 		s.owners.Add(of.UID, above)
+		delete(s.questions, of.UID)
 	}
-	open := s.questions[of.UID]
 	if open == nil {
 		return
 	}
