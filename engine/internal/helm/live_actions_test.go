@@ -119,7 +119,7 @@ func TestLiveUninstallWaits(t *testing.T) {
 	if _, err := maps.Patch(ctx, "app", types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/hold"]}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	out := l.bad(&enginev1.RunRequest{Action: enginev1.RunRequest_UNINSTALL, Name: "app", TimeoutMs: 500}, enginev1.Fault_TIMEOUT, "ConfigMap app", "example.com/hold")
+	out := l.bad(&enginev1.RunRequest{Action: enginev1.RunRequest_UNINSTALL, Name: "app", TimeoutMs: 5_000}, enginev1.Fault_TIMEOUT, "ConfigMap app", "example.com/hold")
 	if out.GetRecord().GetStatus() != "uninstalling" {
 		t.Errorf("%v", out)
 	}

@@ -70,7 +70,7 @@ func TestLiveUninstallOfWhatWasMadeByHandIsOurs(t *testing.T) {
 	l := newLive(t, false)
 	held := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}, finalizers: [example.com/hold]}\n"
 	l.byHand("install", "app", l.file(pack(t, map[string]string{"templates/c.yaml": held})))
-	out := l.bad(&enginev1.RunRequest{Action: enginev1.RunRequest_UNINSTALL, Name: "app", TimeoutMs: 500, StampDigest: "two", StampOwner: "us"},
+	out := l.bad(&enginev1.RunRequest{Action: enginev1.RunRequest_UNINSTALL, Name: "app", TimeoutMs: 5_000, StampDigest: "two", StampOwner: "us"},
 		enginev1.Fault_TIMEOUT, "example.com/hold")
 	record := out.GetRecord()
 	if record.GetStatus() != "uninstalling" || record.GetStampOwner() != "us" || record.GetStampDigest() != "" {

@@ -5,10 +5,7 @@ import (
 	"testing"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
-	"github.com/pilothouse-dev/pilothouse/engine/internal/inventory"
 )
-
-var deployments = watchOf("apps", "v1", "Deployment")
 
 func (s *scene) attend(said *enginev1.Attention) {
 	if said.Namespace == "" {
@@ -138,9 +135,7 @@ func TestRecordsByNamespace(t *testing.T) {
 func TestPodsTellWhyAWorkloadIsNotCurrent(t *testing.T) {
 	s := newScene(t)
 	s.model.scalersSeen("", true)
-	s.hands.inventories[1] = []inventory.Ref{inventory.NewRef("apps/v1", "Deployment", "ns", "web")}
-	s.model.putRecord(rec(1, "deployed"))
-	s.model.scale(deployments)
+	s.deploy()
 	s.model.replaceObjects(deployments, map[objectKey]objectState{key("web"): current})
 	s.asked("watch Deployment", "scalers ns", "remember 1")
 	s.told("r1=deployed o1=[web:CURRENT]")
@@ -148,7 +143,6 @@ func TestPodsTellWhyAWorkloadIsNotCurrent(t *testing.T) {
 	s.model.putObject(deployments, key("web"), busy)
 	s.asked("pods ns true")
 	s.told("o1+[web:IN_PROGRESS]")
-	web := workload{deployments.GroupKind(), key("web")}
 	s.model.putPod(web, "web-2", "CrashLoopBackOff")
 	s.model.putPod(web, "web-1", "ImagePullBackOff: no such image")
 	batch := s.reader.take()
@@ -170,12 +164,9 @@ func TestPodsTellWhyAWorkloadIsNotCurrent(t *testing.T) {
 
 func TestAutoscalersOfOthers(t *testing.T) {
 	s := newScene(t)
-	s.hands.inventories[1] = []inventory.Ref{inventory.NewRef("apps/v1", "Deployment", "ns", "web")}
-	s.model.putRecord(rec(1, "deployed"))
-	s.model.scale(deployments)
+	s.deploy()
 	s.model.replaceObjects(deployments, map[objectKey]objectState{key("web"): current})
 	s.told("r1=deployed") // whether it is scaled is not known yet
-	web := workload{deployments.GroupKind(), key("web")}
 	s.model.putScaler(web, "hpa", current)
 	s.model.scalersSeen("", true)
 	s.told("o1=[web:CURRENT] HorizontalPodAutoscaler/hpa:CURRENT")

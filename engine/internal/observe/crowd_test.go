@@ -156,7 +156,7 @@ func (l *listed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	for _, name := range []string{"m00", "foreign"} {
 		fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",
-			"metadata":{"name":%q,"namespace":"ns","resourceVersion":"4"}}}`+"\n", name)
+			"metadata":{"name":%q,"namespace":"ns","resourceVersion":"4","managedFields":[{"manager":"helm"}]}}}`+"\n", name)
 	}
 	fmt.Fprint(w, `{"type":"BOOKMARK","object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",
 		"metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n")
@@ -164,12 +164,25 @@ func (l *listed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
+// greedy notes what a list brings of what must not be kept until its end.
+type greedy struct {
+	*stateStore
+	kept int
+}
+
+func (g *greedy) Replace(objects []any, version string) error {
+	for _, object := range objects {
+		g.kept += len(object.(*stateObject).Managed())
+	}
+	return g.stateStore.Replace(objects, version)
+}
+
 func TestACrowdsWatchAsksForAllAndKeepsItsOwn(t *testing.T) {
 	api := &listed{}
 	server := httptest.NewServer(api)
 	defer server.Close()
 	o := newObserver(connect(t, server.URL))
-	defer func() { o.cancel(); o.tasks.Wait() }()
+	defer o.stop()
 	rel := &release{key: releaseKey{"ns", "app"}, newest: rec(1, "deployed"), revision: 1}
 	k := &kind{at: crowdOfMaps, objects: map[objectKey]objectState{}, members: map[objectKey][]*member{}}
 	o.model.kinds[crowdOfMaps] = k
@@ -178,14 +191,16 @@ func TestACrowdsWatchAsksForAllAndKeepsItsOwn(t *testing.T) {
 		Resource:         schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 		GroupVersionKind: crowdOfMaps.GroupVersionKind, Scope: meta.RESTScopeNamespace,
 	}
-	o.run(func(ctx context.Context) {
-		raw.Reflect(ctx, o.objectList(crowdOfMaps, mapping), &stateStore{o.model, crowdOfMaps})
-	})
+	store := &greedy{stateStore: &stateStore{o.model, crowdOfMaps}}
+	o.run(func(ctx context.Context) { raw.Reflect(ctx, o.objectList(crowdOfMaps, mapping), store) })
 	until(t, "it is listed", func() bool { o.model.mu.Lock(); defer o.model.mu.Unlock(); return k.ready })
 	o.model.mu.Lock()
 	defer o.model.mu.Unlock()
 	if len(k.objects) != 1 || k.objects[key("m00")].state != enginev1.ObjectState_CURRENT {
 		t.Errorf("kept %v", k.objects)
+	}
+	if store.kept != 0 {
+		t.Errorf("%d bytes of what the API server sent are kept until the list ends", store.kept)
 	}
 	api.mu.Lock()
 	defer api.mu.Unlock()

@@ -24,10 +24,12 @@ type observer struct {
 	at     *cluster.Cluster
 	model  *model
 	ctx    context.Context
-	cancel context.CancelFunc
-	tasks  sync.WaitGroup
 	loader *loader
 	checks *checker
+
+	starting sync.Mutex // held while the context ends: no task starts after that
+	cancel   context.CancelFunc
+	tasks    sync.WaitGroup
 
 	unlisten func()
 
@@ -39,9 +41,8 @@ type observer struct {
 	recordEyes    map[string]context.CancelFunc // by namespace
 	podEyes       map[string]*podEye            // by namespace
 	scaled        map[string]bool               // namespaces with workloads that may be scaled
-	scalerEyes    map[string]bool
+	scalerEyes    map[string]*scalerEye         // by namespace
 	scalersNarrow bool
-	scalersAgain  map[string]chan struct{} // says that it is time to try again where autoscalers were refused
 
 	askedWider time.Time
 	// renew closes these eyes for good: who subscribes from now on gets new ones, which may see that resource.
@@ -61,9 +62,9 @@ func newObserver(at *cluster.Cluster) *observer {
 		recordEyes: map[string]context.CancelFunc{},
 		podEyes:    map[string]*podEye{},
 		scaled:     map[string]bool{},
-		scalerEyes: map[string]bool{},
+		scalerEyes: map[string]*scalerEye{},
 
-		scalersAgain: map[string]chan struct{}{},
+		unlisten: func() {},
 	}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	o.model = newModel(o)
@@ -94,12 +95,20 @@ func (o *observer) start() {
 // stop ends every goroutine and waits for them.
 func (o *observer) stop() {
 	o.unlisten()
+	o.starting.Lock()
 	o.cancel()
+	o.starting.Unlock()
 	o.tasks.Wait()
 }
 
-// run starts a task that ends with the observer.
+// run starts a task that ends with the observer. News of actions may still be under way when that has stopped: then
+// nobody would wait for the task.
 func (o *observer) run(task func(context.Context)) {
+	o.starting.Lock()
+	defer o.starting.Unlock()
+	if o.ctx.Err() != nil {
+		return
+	}
 	o.tasks.Go(func() { task(o.ctx) })
 }
 

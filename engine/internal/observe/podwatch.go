@@ -95,10 +95,14 @@ func (o *observer) closePods(namespace string) {
 // have been granted since.
 func (o *observer) retryPods(namespace string) {
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	if eye := o.podEyes[namespace]; eye != nil && time.Since(eye.askedRefused) >= widenRest {
+	eye := o.podEyes[namespace]
+	rested := eye != nil && time.Since(eye.askedRefused) >= widenRest
+	if rested {
 		eye.askedRefused = time.Now()
-		o.run(func(context.Context) { eye.store.askRefused() })
+	}
+	o.mu.Unlock()
+	if rested {
+		eye.store.askRefused()
 	}
 }
 

@@ -194,7 +194,8 @@ func (m *model) failScalers(namespace string, now time.Time) {
 	m.mu.Lock()
 	since, failing := m.scalersFailed[namespace]
 	_, known := m.scalersIn[namespace]
-	if !failing || m.fault != nil { // while nothing answers, that is said of the whole cluster
+	if !failing || m.outOfReach(watchKey{namespace: namespace}) {
+		// While nothing answers, that is said of the whole cluster.
 		m.scalersFailed[namespace], since = now, now
 	}
 	m.mu.Unlock()

@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/drift"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/inventory"
@@ -75,11 +74,9 @@ func TestScalingIsNotWorthALookWhereItIsTheirs(t *testing.T) {
 		again        uint64
 	}{{true, true, 8}, {false, true, 2}, {false, false, 8}} {
 		s := newScene(t)
-		s.hands.inventories[1] = []inventory.Ref{inventory.NewRef("apps/v1", "Deployment", "ns", "web")}
-		s.model.putRecord(rec(1, "deployed"))
-		s.model.scale(deployments)
+		s.deploy()
 		if one.hpa {
-			s.model.putScaler(workload{deployments.GroupKind(), key("web")}, "hpa", current)
+			s.model.putScaler(web, "hpa", current)
 		}
 		s.model.scalersSeen("ns", one.visible)
 		at := objectState{state: enginev1.ObjectState_CURRENT, trace: drift.Trace{Own: 7, Sight: 1, Edit: 8, Version: 10}}
@@ -95,9 +92,7 @@ func TestScalingIsNotWorthALookWhereItIsTheirs(t *testing.T) {
 
 func TestAutoscalersThatCannotBeListedHoldNoReleaseForLong(t *testing.T) {
 	s := newScene(t)
-	s.hands.inventories[1] = []inventory.Ref{inventory.NewRef("apps/v1", "Deployment", "ns", "web")}
-	s.model.putRecord(rec(1, "deployed"))
-	s.model.scale(deployments)
+	s.deploy()
 	s.model.replaceObjects(deployments, map[objectKey]objectState{key("web"): current})
 	start := time.Now()
 	s.model.fail(&enginev1.Fault{})
@@ -114,17 +109,36 @@ func TestAutoscalersThatCannotBeListedHoldNoReleaseForLong(t *testing.T) {
 	s.told("")
 	s.model.scalersSeen("", true)
 	s.told("o1=[web:CURRENT]") // what is scaled is judged in another way from now on
-	s.model.putScaler(workload{deployments.GroupKind(), key("web")}, "hpa", current)
+	s.model.putScaler(web, "hpa", current)
 	s.told("o1=[web:CURRENT] HorizontalPodAutoscaler/hpa:CURRENT")
 	s.model.failScalers("", start.Add(time.Hour))
 	s.model.failScalers("", start.Add(2*time.Hour))
 	s.told("") // what is known stays
 }
 
+func TestAutoscalersOutOfReachWithTheirRecordsHaveAllTheirTimeAfterwards(t *testing.T) {
+	s := newScene(t)
+	s.model.narrowRecords()
+	s.deploy()
+	s.model.replaceObjects(deployments, map[objectKey]objectState{key("web"): current})
+	start := time.Now()
+	s.model.failSpace("ns", &enginev1.Fault{})
+	s.reader.take()
+	s.model.failScalers("ns", start.Add(-2*time.Hour))
+	s.model.failScalers("ns", start.Add(-time.Hour))
+	s.model.workSpace("ns")
+	s.told("n/ns=false")
+	s.model.failScalers("ns", start.Add(-time.Hour+kindPatience-1))
+	s.told("")
+	s.model.failScalers("ns", start)
+	s.told("o1=[web:CURRENT] NAMESPACE")
+}
+
 // autoscaled answers like an API server of which autoscalers are to be seen in one namespace, when it is time.
 type autoscaled struct {
 	time    chan struct{}
 	granted atomic.Bool
+	refused atomic.Int32 // how often the poor were
 }
 
 func (a *autoscaled) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -148,7 +162,11 @@ func (a *autoscaled) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	case strings.Contains(path, "/namespaces/rich/"):
-		<-a.time
+		select {
+		case <-a.time:
+		case <-r.Context().Done(): // of a test that has failed
+			return
+		}
 		fmt.Fprint(w, `{"type":"ADDED","object":{"kind":"HorizontalPodAutoscaler","apiVersion":"autoscaling/v2",
 			"metadata":{"name":"hpa","namespace":"rich","resourceVersion":"4"},
 			"spec":{"scaleTargetRef":{"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout","name":"web"}}}}
@@ -157,6 +175,9 @@ func (a *autoscaled) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	default:
+		if strings.Contains(path, "/namespaces/poor/") {
+			a.refused.Add(1)
+		}
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
 	}
@@ -166,16 +187,8 @@ func TestAutoscalersAreLookedForByNamespace(t *testing.T) {
 	api := &autoscaled{time: make(chan struct{})}
 	server := httptest.NewServer(api)
 	defer server.Close()
-	at, err := cluster.NewRegistry().Connect(t.Context(), &enginev1.ConnectRequest{
-		Credentials: &enginev1.ConnectRequest_Kubeconfig{Kubeconfig: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config",
-			"current-context":"c","contexts":[{"name":"c","context":{"cluster":"c"}}],
-			"clusters":[{"name":"c","cluster":{"server":%q}}]}`, server.URL)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := newObserver(at)
-	defer func() { o.cancel(); o.tasks.Wait() }()
+	o := newObserver(connect(t, server.URL))
+	defer o.stop()
 	for resource, scales := range map[string]bool{"rollouts": true, "analysisruns": false} {
 		if o.scales(schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: resource}) != scales {
 			t.Errorf("whether %s can be scaled is not what discovery says", resource)
@@ -203,20 +216,32 @@ func TestAutoscalersAreLookedForByNamespace(t *testing.T) {
 		return failing
 	})
 	until(t, "a failure that lasts holds up nobody", func() bool { seen, known := look("ill"); return known && !seen })
-	o.retryScalers("poor")
-	o.retryScalers("poor") // it may be told so many times
+	before := api.refused.Load()
+	retry := func() int { // as every action does
+		o.retryScalers("poor")
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return len(o.scalerEyes["poor"].again)
+	}
+	retry()
+	until(t, "it is asked again", func() bool { return api.refused.Load() > before })
+	for range 5 { // a refusal holds for a while
+		if retry() != 0 {
+			t.Fatal("every action costs a request")
+		}
+	}
 	o.retryScalers("nowhere")
 	api.granted.Store(true)
-	until(t, "rights that were granted are noticed", func() bool {
-		o.retryScalers("poor") // with every action
-		seen, _ := look("poor")
-		return seen
-	})
+	o.mu.Lock()
+	o.scalerEyes["poor"].askedRefused = time.Now().Add(-widenRest)
+	o.mu.Unlock()
+	retry()
+	until(t, "rights that were granted are noticed", func() bool { seen, _ := look("poor"); return seen })
 	o.scalers("late")
 	until(t, "another namespace is looked at", func() bool { _, known := look("late"); return known })
 	o.renewScalers("late")
 	o.mu.Lock()
-	if o.scaled["late"] || o.scalerEyes["late"] || !o.scaled["rich"] {
+	if o.scaled["late"] || o.scalerEyes["late"] != nil || !o.scaled["rich"] {
 		t.Error("a namespace without workloads is looked at for ever")
 	}
 	o.mu.Unlock()

@@ -11,6 +11,12 @@ import (
 	"github.com/pilothouse-dev/pilothouse/engine/internal/raw"
 )
 
+// scalerEye is the watch of a namespace's autoscalers, or of all.
+type scalerEye struct {
+	again        chan struct{} // says that it is time to try again where they were refused
+	askedRefused time.Time
+}
+
 // scales asks discovery, which is in memory by now, whether a resource can be scaled; where it does not say, looking
 // for autoscalers costs one watch.
 func (o *observer) scales(resource schema.GroupVersionResource) bool {
@@ -31,17 +37,16 @@ func (o *observer) scalers(namespace string) {
 	defer o.mu.Unlock()
 	o.scaled[namespace] = true
 	switch {
-	case !o.scalerEyes[""]:
+	case o.scalerEyes[""] == nil:
 		o.watchScalers("")
-	case o.scalersNarrow && !o.scalerEyes[namespace]:
+	case o.scalersNarrow && o.scalerEyes[namespace] == nil:
 		o.watchScalers(namespace)
 	}
 }
 
 func (o *observer) watchScalers(namespace string) {
-	o.scalerEyes[namespace] = true
 	again := make(chan struct{}, 1)
-	o.scalersAgain[namespace] = again
+	o.scalerEyes[namespace] = &scalerEye{again: again}
 	o.run(func(ctx context.Context) {
 		for o.reflectScalers(ctx, namespace) && namespace != "" {
 			o.model.scalersSeen(namespace, false)
@@ -61,7 +66,6 @@ func (o *observer) renewScalers(namespace string) {
 	o.mu.Lock()
 	delete(o.scaled, namespace)
 	delete(o.scalerEyes, namespace)
-	delete(o.scalersAgain, namespace)
 	o.mu.Unlock()
 	// Whoever joins from here on begins by himself.
 	if o.model.scalable(namespace) {
@@ -74,8 +78,13 @@ func (o *observer) renewScalers(namespace string) {
 func (o *observer) retryScalers(namespace string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	eye := o.scalerEyes[namespace]
+	if eye == nil || time.Since(eye.askedRefused) < widenRest {
+		return
+	}
 	select {
-	case o.scalersAgain[namespace] <- struct{}{}:
+	case eye.again <- struct{}{}:
+		eye.askedRefused = time.Now()
 	default:
 	}
 }

@@ -75,6 +75,13 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
+// deploy has the release consist of one Deployment that can be scaled.
+func (s *scene) deploy() {
+	s.hands.inventories[1] = []inventory.Ref{inventory.NewRef("apps/v1", "Deployment", "ns", "web")}
+	s.model.putRecord(rec(1, "deployed"))
+	s.model.scale(deployments)
+}
+
 func rec(revision int, status string) *record {
 	return &record{
 		release: releaseKey{"ns", "app"}, revision: revision, status: status, secret: recordPrefix + "app",
@@ -83,10 +90,11 @@ func rec(revision int, status string) *record {
 }
 
 var (
-	configMaps = watchOf("", "v1", "ConfigMap")
-	jobs       = watchOf("batch", "v1", "Job")
-	current    = objectState{state: enginev1.ObjectState_CURRENT}
-	failed     = objectState{state: enginev1.ObjectState_FAILED, message: "broken"}
+	configMaps  = watchOf("", "v1", "ConfigMap")
+	deployments = watchOf("apps", "v1", "Deployment")
+	jobs        = watchOf("batch", "v1", "Job")
+	current     = objectState{state: enginev1.ObjectState_CURRENT}
+	failed      = objectState{state: enginev1.ObjectState_FAILED, message: "broken"}
 )
 
 func watchOf(group, version, kind string) watchKey {
@@ -104,6 +112,9 @@ func refs(names ...string) []inventory.Ref {
 	}
 	return out
 }
+
+// web is the Deployment of a release that has one.
+var web = workload{deployments.GroupKind(), key("web")}
 
 func key(name string) objectKey { return objectKey{"ns", name} }
 

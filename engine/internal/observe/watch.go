@@ -103,6 +103,7 @@ func (o *observer) objectList(at watchKey, mapping *meta.RESTMapping) *raw.ListW
 	list.Decode = func(head raw.Head, data []byte) (runtime.Object, error) {
 		key := objectKey{head.Namespace, head.Name}
 		if !o.model.cares(at, key) {
+			head.Managed() // a list is kept until its end, and with them the bytes of everybody's objects
 			return &stateObject{Head: head, ignored: true}, nil
 		}
 		view := o.view(at, key)

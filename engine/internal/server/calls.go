@@ -143,13 +143,6 @@ func (c *calls) sendOff(answer *enginev1.ObjectAnswer) uint64 {
 	return number
 }
 
-// waiting is how many answers are ready and not being sent.
-func (c *calls) waiting() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.ready)
-}
-
 // take is the next message: bounded, as objects may be large.
 func (c *calls) take() *enginev1.ObjectAnswers {
 	count, size := 0, 0

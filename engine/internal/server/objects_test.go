@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/cluster"
 	"github.com/pilothouse-dev/pilothouse/engine/internal/enginev1"
@@ -126,8 +127,15 @@ func TestASlowReaderHoldsAWatch(t *testing.T) {
 	running.start(&enginev1.ObjectCall{Id: 2})
 	<-sending // the first one's batch, which its own goroutine sends
 	close(begin)
-	for running.waiting() == 0 { // the second one's, which goes with the next message
-		runtime.Gosched()
+	waits := func() bool {
+		running.mu.Lock()
+		defer running.mu.Unlock()
+		return len(running.ready) > 0
+	}
+	for deadline := time.Now().Add(30 * time.Second); !waits(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("the second one's batch does not wait for the next message")
+		}
 	}
 	if len(told) != 0 {
 		t.Fatal("told before it was read")
