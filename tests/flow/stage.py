@@ -31,6 +31,8 @@ T = TypeVar("T")
 PATIENCE = 60.0
 # A look is often a whole kubectl, which costs more than what is looked at.
 LOOK_SECONDS = 0.2
+# The engine reads what it may not watch every 30 seconds: what is seen sooner was watched.
+SOONER_THAN_READ = 25
 RELEASES = "/apis/helm.crossplane.io/v1beta1/releases"
 ENGINE = "/pilothouse-engine"
 ESTABLISHED = '{range .items[*]}{.status.conditions[?(@.type=="Established")].status}{end}'

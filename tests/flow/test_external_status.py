@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from stage import Stage, conditions, eventually
+from stage import SOONER_THAN_READ, Stage, conditions, eventually
 
-# What may not be watched is read every 30 seconds.
-SOONER_THAN_READ = 25
 GROUP = "example.test"
 SCHEMA = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 CRD = {

@@ -5,12 +5,10 @@ import json
 from typing import Any
 
 import yaml
-from stage import Stage, conditions, eventually
+from stage import SOONER_THAN_READ, Stage, conditions, eventually
 
 EVERY_VERB = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 NO_WATCH = tuple(verb for verb in EVERY_VERB if verb != "watch")
-# What may not be watched is read every 30 seconds.
-SOONER_THAN_READ = 25
 # What is broken here by hand is to stay broken.
 LEFT = {"drift": {"mode": "Ignore"}}
 
@@ -70,7 +68,6 @@ def test_rights_in_one_namespace_are_enough(stage: Stage, hub, namespace) -> Non
     # One that has lost Helm's label is not lost to the eyes.
     hub.kubectl("label", "cm", "narrow-first", "-n", namespace, "app.kubernetes.io/managed-by-")
     hub.kubectl("delete", "cm", "narrow-first", "-n", namespace)
-    # Sooner than where objects are read now and then.
     release = stage.wait("narrow-first", "Ready=False", seconds=SOONER_THAN_READ)
     assert "ConfigMap narrow-first is NotFound" in conditions(release)["Ready"]["message"]
     stage.delete("narrow-first")
