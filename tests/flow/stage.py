@@ -31,6 +31,8 @@ T = TypeVar("T")
 PATIENCE = 60.0
 # A look is often a whole kubectl, which costs more than what is looked at.
 LOOK_SECONDS = 0.2
+# The engine reads what it may not watch every 30 seconds: what is seen sooner was watched.
+SOONER_THAN_READ = 25
 RELEASES = "/apis/helm.crossplane.io/v1beta1/releases"
 ENGINE = "/pilothouse-engine"
 ESTABLISHED = '{range .items[*]}{.status.conditions[?(@.type=="Established")].status}{end}'
@@ -285,6 +287,27 @@ class Stage:
                 lambda name=name: self.get(name)["status"].get("lastHandledReconcileAt") == token,
                 what=f"another look at {name}",
             )
+
+    def postponed(self, *names: str) -> dict[str, str]:
+        """Let each fail twice more, so that its next try by itself is some 40 seconds away; return when that is."""
+        for failures in (2, 3):
+            self.look_again(*names)
+            due = {name: self._next_try(name, failures) for name in names}
+        return due
+
+    def _next_try(self, name: str, failures: int) -> str:
+        def look() -> str:
+            status = self.get(name)["status"]
+            # None is due while one is under way.
+            return str(status.get("nextAttempt", "")) if status["retries"] >= failures else ""
+
+        return eventually(look, what=f"{name} failed {failures} times: {self.get(name)['status']}")
+
+    def ready_before(self, due: dict[str, str]) -> None:
+        """Wait until each is ready, and not by the try that was due anyway."""
+        for name, moment in due.items():
+            tried = self.wait(name, "Ready")["status"]["lastAttempt"]["started"]
+            assert tried < moment, f"it is the next try that helped {name}"
 
     def delete(self, name: str) -> None:
         self.hub.kubectl("delete", "release", name, "--timeout=60s")

@@ -110,7 +110,7 @@ def test_what_is_stored_already_stays_writable(stage: Stage, hub) -> None:
     """Text through the older version: whoever writes anything else through the newer one is not stopped."""
     hub.kubectl("create", "-f", "-", input=json.dumps(TEXTUAL))
     stage.applied.append("admitted")
-    hub.kubectl("wait", "--for=condition=Synced=False", "release/admitted", "--timeout=30s")
+    hub.kubectl("wait", "--for=condition=Synced=False", "release/admitted", "--timeout=60s")
     hub.kubectl("label", "releases.v1beta1.helm.crossplane.io", "admitted", "touched=yes")
     for patch in ('{"spec":{"forProvider":{"wait":true}}}', '{"metadata":{"finalizers":null}}'):
         hub.kubectl(

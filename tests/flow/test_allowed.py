@@ -11,7 +11,7 @@ def change(stage: Stage, name: str, message: str) -> None:
     generation = stage.get(name)["metadata"]["generation"]
     stage.hub.kubectl(
         *("wait", f"--for=jsonpath={{.status.observedGeneration}}={generation}"),
-        *(f"release/{name}", "--timeout=30s"),
+        *(f"release/{name}", "--timeout=60s"),
     )
 
 

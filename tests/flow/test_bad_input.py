@@ -22,7 +22,6 @@ metadata:
 
 def assert_told(stage: Stage, name: str, message: str) -> None:
     """The sentence is in an Event too, a retry is planned, and no retry storm is under way."""
-    release = stage.get(name)
     assert "\n" not in message
     eventually(
         lambda: [
@@ -32,7 +31,9 @@ def assert_told(stage: Stage, name: str, message: str) -> None:
         ],
         what=f"a Warning that says {message}",
     )
-    assert release["status"]["nextAttempt"]
+    # None is planned while one is under way.
+    eventually(lambda: stage.get(name)["status"].get("nextAttempt"), what="a next attempt")
+    release = stage.get(name)
     assert release["status"]["retries"] >= 1
     assert conditions(release)["Ready"]["status"] == "False"
 

@@ -1,14 +1,18 @@
 """How servers of charts are reached: as each Release says, and never as another one does."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from stage import Stage, eventually
+import pytest
+from stage import Stage
 from turnstile import turnstile
 
 from pilothouse.dev import charts
-from pilothouse.dev.registry import serve_registry
+from pilothouse.dev.cluster import DevCluster
+from pilothouse.dev.pytest_plugin import Helm
+from pilothouse.dev.registry import Registry, serve_registry
 
 HELLO = Path(__file__).resolve().parents[2] / "examples" / "charts" / "hello"
 WHERE = """\
@@ -20,13 +24,27 @@ data: {where: "%s"}
 """
 
 
-def push(helm4: Any, stage: Stage, place: Path, to: str, *options: str) -> str:
-    """Push with the real helm; return the digest it reports."""
-    _, content = charts.pack(HELLO, version="1.0.0")
-    packed = place / "hello-1.0.0.tgz"
-    packed.write_bytes(content)
-    said = helm4(stage.hub, "push", str(packed), f"oci://{to}", *options)
-    return str(said).split("Digest:")[1].split()[0]
+class Yard:
+    """Where registries are made, and filled with the real helm."""
+
+    def __init__(self, hub: DevCluster, helm4: Helm, place: Path, say: Callable[[str], None]):
+        self._hub, self._helm4, self._place, self._say = hub, helm4, place, say
+
+    def registry(self, name: str, **how: Any) -> AbstractContextManager[Registry]:
+        return serve_registry(self._place / name, self._say, **how)
+
+    def push(self, to: str, *options: str) -> str:
+        """Push the chart; return the digest that helm reports."""
+        _, content = charts.pack(HELLO, version="1.0.0")
+        packed = self._place / "hello-1.0.0.tgz"
+        packed.write_bytes(content)
+        said = self._helm4(self._hub, "push", str(packed), f"oci://{to}", *options)
+        return said.split("Digest:")[1].split()[0]
+
+
+@pytest.fixture
+def yard(hub: DevCluster, helm4: Helm, tmp_path: Path, dev_report: Callable[[str], None]) -> Yard:
+    return Yard(hub, helm4, tmp_path, dev_report)
 
 
 def give_login(stage: Stage, name: str, namespace: str, password: str) -> dict[str, Any]:
@@ -39,11 +57,7 @@ def give_login(stage: Stage, name: str, namespace: str, password: str) -> dict[s
 
 
 def test_a_registry_need_not_be_trusted_with_a_password_or_without(
-    stage: Stage,
-    namespace: str,
-    helm4: Any,
-    tmp_path: Path,
-    dev_report: Callable[[str], None],
+    stage: Stage, namespace: str, yard: Yard
 ) -> None:
     """provider-helm skips the check of a registry's certificate only for those who bring credentials.
 
@@ -51,13 +65,13 @@ def test_a_registry_need_not_be_trusted_with_a_password_or_without(
     """
     login = ("joe", "hunter2-of-the-registry")
     with (
-        serve_registry(tmp_path / "open", dev_report, tls=True) as public,
-        serve_registry(tmp_path / "locked", dev_report, tls=True, login=login) as private,
+        yard.registry("open", tls=True) as public,
+        yard.registry("locked", tls=True, login=login) as private,
     ):
         blindly = "--insecure-skip-tls-verify"
-        push(helm4, stage, tmp_path, f"{public.address}/charts", blindly)
+        yard.push(f"{public.address}/charts", blindly)
         shown = ("--username", login[0], "--password", login[1])
-        push(helm4, stage, tmp_path, f"{private.address}/charts", blindly, *shown)
+        yard.push(f"{private.address}/charts", blindly, *shown)
         given = give_login(stage, *(login[0], namespace, login[1]))
         sources = {
             "blind": {"url": f"oci://{public.address}/charts/hello:1.0.0"},
@@ -67,23 +81,14 @@ def test_a_registry_need_not_be_trusted_with_a_password_or_without(
             stage.release_from(name, namespace, chart)
         for name in sources:
             assert "certificate" in stage.refused(name, "ChartUnavailable")
-        stage.look_again(*sources)
-        for name in sources:
-            eventually(lambda name=name: stage.get(name)["status"]["retries"] >= 2)
-        due = {name: stage.get(name)["status"]["nextAttempt"] for name in sources}
+        due = stage.postponed(*sources)
         for name, chart in sources.items():
             stage.release_from(name, namespace, chart, insecureSkipTLSVerify=True)
-        for name in sources:
-            tried = stage.wait(name, "Ready")["status"]["lastAttempt"]["started"]
-            assert tried < due[name], "it is not the next try that helped"
+        stage.ready_before(due)
 
 
 def test_credentials_are_for_the_release_that_names_them(
-    stage: Stage,
-    namespace: str,
-    helm4: Any,
-    tmp_path: Path,
-    dev_report: Callable[[str], None],
+    stage: Stage, namespace: str, yard: Yard
 ) -> None:
     """provider-helm keeps them by host, for all, and does not log in to registries without TLS.
 
@@ -91,12 +96,12 @@ def test_credentials_are_for_the_release_that_names_them(
     """
     passwords = {"red": "hunter2-of-red", "blue": "hunter2-of-blue"}
     with (
-        serve_registry(tmp_path / "open", dev_report) as registry,
+        yard.registry("open") as registry,
         turnstile(registry.address, passwords) as door,
     ):
         chart, given = {}, {}
         for user, password in passwords.items():
-            digest = push(helm4, stage, tmp_path, f"{registry.address}/{user}", "--plain-http")
+            digest = yard.push(f"{registry.address}/{user}", "--plain-http")
             chart[user] = {"url": f"oci://{door.address}/{user}/hello@{digest}"}
             given[user] = give_login(stage, user, namespace, password)
         for user in passwords:

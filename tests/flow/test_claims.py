@@ -79,7 +79,7 @@ def test_a_deletion_that_cannot_reach_its_cluster_says_how_to_let_go(stage: Stag
 
     eventually(told)
     hub.kubectl("annotate", "release", "stranded", "pilothouse.dev/abandon=true")
-    hub.kubectl("wait", "--for=delete", "release/stranded", "--timeout=30s")
+    hub.kubectl("wait", "--for=delete", "release/stranded", "--timeout=60s")
     stage.applied.remove("stranded")
     with sqlite3.connect(stage.controller.directory / "archive.db") as archive:
         rows = archive.execute("SELECT action, helm_release FROM entry WHERE action = 'Abandon'")

@@ -59,18 +59,17 @@ def test_a_composite_from_its_first_wish_to_its_end(stage: Stage, hub, edge, hel
     parts = composed(stage, composite["metadata"]["uid"])
     apply(hub, *parts)
     blog, monitoring = "my-blog-wordpress", "my-blog-monitoring"
-    said = stage.refused(monitoring, "NotFound")
-    assert "Secret crossplane-system/my-blog-cluster not found" in said
+    missing = "Secret crossplane-system/my-blog-cluster not found"
+    eventually(lambda: missing in stage.refused(monitoring, "NotFound"), what=missing)
     # The database comes first, the cluster later.
     stage.refused(blog, "NotFound")
     database = {"endpoint": b"db.example", "username": b"u", "password": b"s3cret-word"}
     apply(hub, secret("my-blog-mysql", "crossplane-system", **database))
     eventually(lambda: "my-blog-cluster" in stage.refused(blog, "NotFound"))
+    due = stage.postponed(blog, monitoring)
     kubeconfig = edge.kubeconfig.read_bytes()
     apply(hub, secret("my-blog-cluster", "crossplane-system", kubeconfig=kubeconfig))
-    # Well before the next attempt by itself would be due.
-    stage.wait(blog, "Ready", seconds=20)
-    stage.wait(monitoring, "Ready", seconds=20)
+    stage.ready_before(due)
     values = json.loads(helm4(edge, "get", "values", blog, "-n", "wordpress", "-o", "json"))
     assert values["externalDatabase"]["host"] == "db.example"
     assert "s3cret-word" not in json.dumps(stage.get(blog)["status"])
@@ -100,7 +99,7 @@ def living_together(stage: Stage, hub, edge, helm4, blog: str, parts: list[dict[
         apply(hub, release_of(blog, metadata=request), manager="impatient")
     hub.kubectl(
         *("wait", "--for=jsonpath={.status.lastHandledReconcileAt}=2", f"release/{blog}"),
-        "--timeout=20s",
+        "--timeout=60s",
     )
     after = stage.get(blog)
     assert after["metadata"]["generation"] == before["metadata"]["generation"]
@@ -117,7 +116,7 @@ def living_together(stage: Stage, hub, edge, helm4, blog: str, parts: list[dict[
     generation = before["metadata"]["generation"] + 1
     hub.kubectl(
         *("wait", f"--for=jsonpath={{.status.observedGeneration}}={generation}"),
-        *(f"release/{blog}", "--timeout=20s"),
+        *(f"release/{blog}", "--timeout=60s"),
     )
     release = stage.wait(blog, "Ready")
     assert release["spec"]["forProvider"]["values"] == {
@@ -161,10 +160,11 @@ def test_the_first_designs_release_finds_its_cluster_by_its_composite(
         "spec": {"credentialsSecretRef": {"name": "design-cluster"}},
     }
     apply(hub, secret("design-mysql", "default", **data), config)
-    stage.refused("by-design", "NotFound")
+    eventually(lambda: "design-cluster" in stage.refused("by-design", "NotFound"))
+    due = stage.postponed("by-design")
     kubeconfig = edge.kubeconfig.read_bytes()
     apply(hub, secret("design-cluster", "default", kubeconfig=kubeconfig))
-    stage.wait("by-design", "Ready", seconds=25)
+    stage.ready_before(due)
     values = json.loads(helm4(edge, "get", "values", "by-design", "-n", "wordpress", "-o", "json"))
     assert values == {
         "mariadb.enabled": False,

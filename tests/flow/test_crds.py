@@ -66,7 +66,8 @@ def test_crds_of_a_chart_outlive_it(stage: Stage, hub, namespace) -> None:
     stage.chart("widgets", {}, crds__widgets_dot_yaml=crd("widgets", "second"))
     stage.repository.add(stage.charts / "widgets", version="2.0.0")
     stage.release("w", "widgets", namespace, version="2.0.0")
-    hub.kubectl("wait", "--for=jsonpath={.status.atProvider.version}=2.0.0", "release/w")
+    version = "--for=jsonpath={.status.atProvider.version}=2.0.0"
+    hub.kubectl("wait", version, "release/w", "--timeout=60s")
     stage.wait("w", "Ready")
     assert describe(hub, "widgets.example.com") == "first", "Helm 4 would have overwritten it"
 

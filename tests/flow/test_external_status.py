@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from stage import Stage, conditions, eventually
+from stage import SOONER_THAN_READ, Stage, conditions, eventually
 
 GROUP = "example.test"
 SCHEMA = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -52,7 +52,7 @@ CHECK = {**KIND, "current": 'status.phase == "Up"', "failed": 'status.phase == "
 @pytest.fixture(scope="module")
 def gauges(hub) -> Iterator[None]:
     hub.kubectl("apply", "-f", "-", input=json.dumps(CRD))
-    hub.kubectl("wait", "--for=condition=Established", f"crd/gauges.{GROUP}", "--timeout=30s")
+    hub.kubectl("wait", "--for=condition=Established", f"crd/gauges.{GROUP}", "--timeout=60s")
     yield
     hub.kubectl("delete", "crd", f"gauges.{GROUP}", "--wait=false")
 
@@ -106,7 +106,7 @@ def test_an_expression_that_is_none_is_refused_by_name(stage: Stage, hub, namesp
     assert message.startswith("spec.healthChecks[0].current: ")
     assert "Syntax error" in message
     assert hub.kubectl("get", "cm", "mistyped", "-n", namespace, check=False).count("NotFound")
-    hub.kubectl("delete", "release", "mistyped", "--timeout=30s")
+    hub.kubectl("delete", "release", "mistyped", "--timeout=60s")
 
 
 @pytest.mark.usefixtures("gauges")
@@ -114,39 +114,39 @@ def test_the_state_of_a_foreign_object_is_part_of_the_releases(
     stage: Stage, hub, namespace
 ) -> None:
     beside = {"externalStatus": [{**KIND, "name": "canary"}]}
-    stage.release("watched", "hello", namespace, beside=beside)
-    eventually(lambda: "Gauge canary is NotFound" in said(stage, "watched"))
+    stage.release("beholden", "hello", namespace, beside=beside)
+    eventually(lambda: "Gauge canary is NotFound" in said(stage, "beholden"))
     manifest = {**KIND, "metadata": {"name": "canary", "namespace": namespace}}
     hub.kubectl("apply", "-f", "-", input=json.dumps(manifest))
-    release = stage.wait("watched", "Ready")
+    release = stage.wait("beholden", "Ready")
     assert [(one["name"], one["state"]) for one in release["status"]["external"]] == [
         ("canary", "Current")
     ]
     promoted = {"type": "Promoted", "status": "False", "reason": "Failed", "message": "too slow"}
     set_status(hub, "canary", namespace, {"conditions": [promoted]})
-    stage.wait("watched", "Ready=False", seconds=10)
+    stage.wait("beholden", "Ready=False", seconds=SOONER_THAN_READ)
     assert "Gauge canary is InProgress: Promoted is False, Failed: too slow" in said(
-        stage, "watched"
+        stage, "beholden"
     )
     set_status(hub, "canary", namespace, {"conditions": [{**promoted, "status": "True"}]})
-    stage.wait("watched", "Ready", seconds=10)
-    assert stage.get("watched")["status"]["summary"] == "4/4", "it is not one of its own"
+    stage.wait("beholden", "Ready", seconds=SOONER_THAN_READ)
+    assert stage.get("beholden")["status"]["summary"] == "4/4", "it is not one of its own"
 
 
 def test_an_autoscaler_is_found_without_being_asked_for(stage: Stage, hub, namespace) -> None:
-    stage.release("elastic", "hello", namespace)
-    stage.wait("elastic", "Ready")
-    hub.kubectl("autoscale", "deployment", "elastic", "-n", namespace, "--max=2")
+    stage.release("stretchy", "hello", namespace)
+    stage.wait("stretchy", "Ready")
+    hub.kubectl("autoscale", "deployment", "stretchy", "-n", namespace, "--max=2")
 
     def external() -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = stage.get("elastic")["status"].get("external", [])
+        found: list[dict[str, Any]] = stage.get("stretchy")["status"].get("external", [])
         return found
 
     (scaler,) = eventually(external)
-    assert (scaler["kind"], scaler["name"]) == ("HorizontalPodAutoscaler", "elastic")
+    assert (scaler["kind"], scaler["name"]) == ("HorizontalPodAutoscaler", "stretchy")
     # Nobody serves metrics here, so it cannot scale, and says so.
-    stage.wait("elastic", "Ready=False", seconds=60)
-    assert "HorizontalPodAutoscaler elastic is InProgress" in said(stage, "elastic")
-    hub.kubectl("delete", "hpa", "elastic", "-n", namespace)
-    stage.wait("elastic", "Ready", seconds=10)
+    stage.wait("stretchy", "Ready=False", seconds=60)
+    assert "HorizontalPodAutoscaler stretchy is InProgress" in said(stage, "stretchy")
+    hub.kubectl("delete", "hpa", "stretchy", "-n", namespace)
+    stage.wait("stretchy", "Ready", seconds=SOONER_THAN_READ)
     eventually(lambda: not external())

@@ -25,9 +25,9 @@ def test_a_hand_made_upgrade_is_taken_back(stage: Stage, hub, helm4, namespace) 
     stage.release("mine", "hello", namespace, {"message": "as written"})
     stage.wait("mine", "Ready")
     helm4(hub, "upgrade", "mine", *hello(stage), "-n", namespace, "--set", "message=by hand")
-    eventually(lambda: len(history(helm4, hub, namespace, "mine")) == 3, what="a third revision")
-    message = hub.kubectl("get", "cm", "mine", "-n", namespace, "-o", "jsonpath={.data.message}")
-    assert message == "as written"
+    message = ("get", "cm", "mine", "-n", namespace, "-o", "jsonpath={.data.message}")
+    eventually(lambda: hub.kubectl(*message) == "as written", what="taken back")
+    assert len(history(helm4, hub, namespace, "mine")) == 3
     eventually(
         lambda: any("values changed: message" in one["message"] for one in stage.events("mine")),
         what="an Event that says what had changed",
@@ -89,11 +89,13 @@ def test_a_hand_made_rollback_is_taken_back(stage: Stage, hub, helm4, namespace)
 
 def test_a_hand_made_uninstall_is_repaired(stage: Stage, hub, helm4, namespace) -> None:
     """Unlike provider-helm: Polling."""
-    stage.release("again", "hello", namespace)
-    stage.wait("again", "Ready")
-    helm4(hub, "uninstall", "again", "-n", namespace)
-    eventually(lambda: "again" in helm4(hub, "list", "-n", namespace, "-q"), what="installed again")
-    stage.wait("again", "Ready")
+    stage.release("restored", "hello", namespace)
+    stage.wait("restored", "Ready")
+    helm4(hub, "uninstall", "restored", "-n", namespace)
+    eventually(
+        lambda: "restored" in helm4(hub, "list", "-n", namespace, "-q"), what="installed again"
+    )
+    stage.wait("restored", "Ready")
 
 
 def test_an_upgrade_by_hand_that_is_under_way_is_left_alone(

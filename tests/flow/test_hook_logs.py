@@ -238,12 +238,12 @@ def test_a_charts_tests_run_when_asked_for(stage: Stage, hub, namespace, node) -
     # One result for each request, however often the release is looked at.
     hub.kubectl("annotate", "release", "pupil", "crossplane.io/reconcile-requested-at=now")
     eventually(lambda: stage.get("pupil")["status"].get("lastHandledReconcileAt") == "now")
-    found = eventually(
-        lambda: [
-            one["reason"] for one in stage.events("pupil") if one["reason"].startswith("Tests")
-        ]
-    )
-    assert sorted(found) == ["TestsFailed", "TestsSucceeded"]
+
+    def told_of_tests() -> list[str]:
+        reasons = (one["reason"] for one in stage.events("pupil"))
+        return sorted(one for one in reasons if one.startswith("Tests"))
+
+    eventually(lambda: told_of_tests() == ["TestsFailed", "TestsSucceeded"], what="one Event each")
     with closing(sqlite3.connect(stage.controller.directory / "archive.db")) as archive:
         query = "SELECT logs FROM entry WHERE helm_release = ? AND action = 'RunTests'"
         logs = [row[0] for row in archive.execute(query, (f"{namespace}/pupil",))]

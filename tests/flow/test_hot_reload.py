@@ -1,6 +1,7 @@
 """A changed key reaches the cluster within a second, and wakes nobody who does not use it."""
 
 import base64
+import itertools
 import json
 import re
 import time
@@ -59,24 +60,23 @@ def test_a_changed_key_is_in_the_cluster_within_a_second(stage: Stage, hub, name
     apply(hub, secret("hot", namespace, values="message: m0"))
     stage.release("hot", "told", namespace, valuesFrom=key_of("hot", namespace, "values"))
     stage.wait("hot", "Ready")
-    took = []
+    numbers = itertools.count(1)
     with (
         watched(stage.kube, f"/api/v1/namespaces/{namespace}/secrets") as secrets,
         watched(stage.kube, f"/api/v1/namespaces/{namespace}/configmaps") as maps,
     ):
-        for number in range(1, TIMES + 1):
-            told, text = f"m{number}", f"message: m{number}"
-            encoded = base64.b64encode(text.encode()).decode()
-            secrets.patch("hot", {"data": {"values": encoded}})
-            asked = secrets.first(
-                "hot", lambda one, new=encoded: one["data"]["values"] == new, what=told
-            )
-            done = maps.first("hot", lambda one, new=told: one["data"]["message"] == new, what=told)
-            took.append(done.moment - asked.moment)
-            eventually(
-                lambda n=number: stage.get("hot")["status"]["atProvider"]["revision"] == n + 1
-            )
-    assert_prompt("key change to cluster", took)
+
+        def change() -> float:
+            number = next(numbers)
+            told = f"m{number}"
+            new = base64.b64encode(f"message: {told}".encode()).decode()
+            secrets.patch("hot", {"data": {"values": new}})
+            asked = secrets.first("hot", lambda one: one["data"]["values"] == new, what=told)
+            done = maps.first("hot", lambda one: one["data"]["message"] == told, what=told)
+            eventually(lambda: stage.get("hot")["status"]["atProvider"]["revision"] == number + 1)
+            return done.moment - asked.moment
+
+        assert_prompt(lambda: {"key change to cluster": [change() for _ in range(TIMES)]})
     stage.wait("hot", "Ready")
 
 
@@ -120,8 +120,8 @@ def test_only_users_of_the_key_are_woken(stage: Stage, hub, namespace) -> None:
 def test_only_the_key_a_config_names_concerns_it(stage: Stage, hub, namespace) -> None:
     config = f"keyed-{namespace}"
     stage.config(config, hub.kubeconfig.read_bytes())
-    stage.release("far", "hello", namespace, config=config)
-    stage.wait("far", "Ready")
+    stage.release("keyed-far", "hello", namespace, config=config)
+    stage.wait("keyed-far", "Ready")
     at = f"Secret default/{config}"
     before = len(wakes(stage, at))
     for patch, woken in (
@@ -134,10 +134,10 @@ def test_only_the_key_a_config_names_concerns_it(stage: Stage, hub, namespace) -
         eventually(lambda n=before: len(wakes(stage, at)) > n)
         assert wakes(stage, at)[before:] == [woken]
         before += 1
-    assert config in stage.refused("far", "InvalidInput")
+    assert config in stage.refused("keyed-far", "InvalidInput")
     stage.config(config, hub.kubeconfig.read_bytes())
-    stage.wait("far", "Ready")
-    stage.delete("far")
+    stage.wait("keyed-far", "Ready")
+    stage.delete("keyed-far")
 
 
 def test_a_crowd_is_upgraded_once_per_change(stage: Stage, hub, namespace) -> None:
@@ -175,10 +175,12 @@ def test_a_crowd_is_upgraded_once_per_change(stage: Stage, hub, namespace) -> No
     heard = [woken for woken in wakes(stage, shared) if woken]
     print(f"five changes at once woke {heard}, revisions {sorted(revisions())}")
     assert set(heard) == {CROWD}
-    assert max(revisions()) <= 1 + len(heard)
+    # The cluster has what the statuses do not tell yet: those of now count, and not while an upgrade is under way.
+    stage.look_again(*names)
     hub.kubectl(
         *("wait", "--for=condition=Ready", "--timeout=120s"), *(f"release/{n}" for n in names)
     )
+    assert max(revisions()) <= 1 + len(heard)
     before = {one: number + 1 for one, number in by_name().items()}
     began = time.monotonic()
     apply(hub, secret("shared", namespace, values="message: m6"))

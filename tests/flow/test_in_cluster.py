@@ -49,6 +49,9 @@ def account(
     edge.kubectl("create", "rolebinding", "pilothouse", "--role=pilothouse", "-n", NAMESPACE, to)
     place = tmp_path_factory.mktemp("serviceaccount")
     (place / "token").write_text(edge.kubectl("create", "token", "pilothouse", "-n", NAMESPACE))
+    edge.kubectl(
+        *("wait", "--for=create", "cm/kube-root-ca.crt", "-n", NAMESPACE, "--timeout=60s"),
+    )
     authority = edge.kubectl("get", "cm", "kube-root-ca.crt", "-n", NAMESPACE, "-o", "json")
     (place / "ca.crt").write_text(json.loads(authority)["data"]["ca.crt"])
     (place / "namespace").write_text(NAMESPACE)
@@ -102,7 +105,7 @@ def inside(
     stage = Stage(edge, repository, pod, tmp_path)
     yield stage
     for name in stage.applied:
-        edge.kubectl("delete", "release", name, "--timeout=30s", check=False)
+        edge.kubectl("delete", "release", name, "--timeout=60s", check=False)
 
 
 def test_the_controller_needs_no_kubeconfig_in_a_pod(inside: Stage, edge: DevCluster) -> None:

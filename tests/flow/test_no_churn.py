@@ -44,14 +44,14 @@ def test_numbers_nulls_and_lists_cause_no_second_revision(
 ) -> None:
     stage.chart("numeric", {"cm.yaml": CONFIG_MAP})
     source = ("numeric", "--repo", stage.repository.url, "-n", namespace, "-f", "-")
-    for name, helm in (("by-three", helm3), ("by-four", helm4)):
+    for name, helm in (("numbers-by-three", helm3), ("numbers-by-four", helm4)):
         helm(hub, "install", name, *source, input=json.dumps(NUMBERS))
-    for name in ("counted", "by-three", "by-four"):
+    for name in ("counted", "numbers-by-three", "numbers-by-four"):
         # `kubectl apply` would drop a null.
         manifest = json.dumps(stage.manifest(name, "numeric", namespace, NUMBERS))
         hub.kubectl("create", "-f", "-", input=manifest)
         stage.applied.append(name)
-    for name in ("counted", "by-three", "by-four"):
+    for name in ("counted", "numbers-by-three", "numbers-by-four"):
         release = stage.wait(name, "Ready")
         assert release["status"]["atProvider"]["version"] == "1.0.0"
         stage.look_again(name)
@@ -103,7 +103,7 @@ def test_a_bumped_url_upgrades_once(stage: Stage, helm4, namespace) -> None:
     edit(stage, "addressed", {"url": url.format("1.1.0")})
     stage.hub.kubectl(
         *("wait", "--for=jsonpath={.status.atProvider.version}=1.1.0", "release/addressed"),
-        "--timeout=30s",
+        "--timeout=60s",
     )
     stage.look_again("addressed")
     assert revisions(helm4, stage, namespace, "addressed") == 2

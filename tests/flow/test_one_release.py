@@ -35,7 +35,7 @@ def test_a_release_is_installed_upgraded_and_removed(stage: Stage, hub, helm4, n
 
     stage.release("shop", "hello", namespace, {"message": "good evening"})
     hub.kubectl(
-        "wait", "--for=jsonpath={.status.observedGeneration}=2", "release/shop", "--timeout=30s"
+        "wait", "--for=jsonpath={.status.observedGeneration}=2", "release/shop", "--timeout=60s"
     )
     release = stage.wait("shop", "Ready")
     assert conditions(release)["Ready"]["observedGeneration"] == 2
@@ -94,7 +94,7 @@ def test_a_paused_release_is_left_alone(stage: Stage, hub, helm4, namespace) -> 
         "wait",
         "--for=jsonpath={.status.conditions[?(@.type=='Synced')].reason}=ReconcilePaused",
         "release/quiet",
-        "--timeout=30s",
+        "--timeout=60s",
     )
     hub.kubectl(
         *("patch", "release", "quiet", "--type=merge", "-p"),

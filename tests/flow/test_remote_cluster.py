@@ -51,14 +51,10 @@ def test_a_file_leads_to_another_cluster_and_may_be_rotated(
 def test_a_cluster_may_come_after_its_release(stage: Stage, hub, edge) -> None:
     stage.release("early", "hello", "early", config="later")
     assert 'ProviderConfig "later" not found' in stage.refused("early", "NotFound")
-    # So often that the next attempt by itself would be a minute away.
-    for number in range(2, 5):
-        request = f"crossplane.io/reconcile-requested-at={number}"
-        hub.kubectl("annotate", "release", "early", "--overwrite", request)
-        eventually(lambda number=number: stage.get("early")["status"]["retries"] == number)
+    due = stage.postponed("early")
     hub.kubectl("apply", "-f", "-", input=json.dumps(secret_config("later")))
     stage.config("later", edge.kubeconfig.read_bytes())
-    stage.wait("early", "Ready", seconds=30)
+    stage.ready_before(due)
     stage.delete("early")
 
 
@@ -72,7 +68,7 @@ def test_a_cluster_goes_away_and_comes_back(stage: Stage, hub, edge, helm4, name
         assert str(road.port) in said
         stage.release("patient", "hello", "patience", {"message": "meanwhile"}, config="flaky")
         stage.release("elsewhere", "hello", namespace)
-        stage.wait("elsewhere", "Ready", seconds=20)
+        stage.wait("elsewhere", "Ready")
         generation = stage.get("patient")["metadata"]["generation"]
         eventually(lambda: stage.get("patient")["status"]["observedGeneration"] == generation)
         assert conditions(stage.get("patient"))["Ready"]["status"] == "False"
@@ -119,7 +115,7 @@ def test_rights_that_are_taken_and_given_back(stage: Stage, hub, edge, helm4) ->
     hub.kubectl("annotate", "release", "governed", "crossplane.io/reconcile-requested-at=rotated")
     hub.kubectl(
         *("wait", "--for=jsonpath={.status.lastHandledReconcileAt}=rotated", "release/governed"),
-        "--timeout=30s",
+        "--timeout=60s",
     )
     assert len(history(helm4, edge, "rights", "governed")) == before + 1
     stage.delete("governed")

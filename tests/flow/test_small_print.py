@@ -61,7 +61,7 @@ def test_a_selected_config_is_used_and_protected(stage: Stage, hub, edge, namesp
         *("create", "secret", "generic", "selected", "-n", "default"),
         f"--from-file=kubeconfig={edge.kubeconfig}",
     )
-    release = stage.wait("chosen", "Ready", seconds=30)
+    release = stage.wait("chosen", "Ready")
     usage = hub.kubectl(
         *("get", "providerconfigusages.helm.crossplane.io", release["metadata"]["uid"]),
         *("-o", "jsonpath={.providerConfigRef.name}"),
@@ -109,12 +109,13 @@ def test_a_connection_secret_that_is_touched_is_put_right(stage: Stage, hub, nam
     )
     stage.wait("giver", "Ready")
     read = ("get", "secret", "given", "-n", namespace, "-o", "jsonpath={.data.message}")
-    right = eventually(lambda: hub.kubectl(*read, check=False))
+    read = (*read, "--ignore-not-found")
+    right = eventually(lambda: hub.kubectl(*read))
     edit = json.dumps({"stringData": {"message": "not this"}})
     hub.kubectl("patch", "secret", "given", "-n", namespace, "--type=merge", "-p", edit)
     eventually(lambda: hub.kubectl(*read) == right)
     hub.kubectl("delete", "secret", "given", "-n", namespace)
-    eventually(lambda: hub.kubectl(*read, check=False) == right)
+    eventually(lambda: hub.kubectl(*read) == right)
 
 
 def test_a_paused_release_says_that_it_is_paused_whatever_else_is_wrong(
@@ -129,5 +130,5 @@ def test_a_paused_release_says_that_it_is_paused_whatever_else_is_wrong(
     eventually(lambda: stage.get("halted")["metadata"].get("deletionTimestamp"))
     assert conditions(stage.get("halted"))["Synced"]["reason"] == "ReconcilePaused"
     patch(hub, "halted", {"metadata": {"annotations": {"crossplane.io/paused": None}}})
-    hub.kubectl("wait", "--for=delete", "release/halted", "--timeout=30s")
+    hub.kubectl("wait", "--for=delete", "release/halted", "--timeout=60s")
     stage.applied.remove("halted")

@@ -36,21 +36,26 @@ def test_every_object_is_listed_and_the_worst_comes_first(stage: Stage, hub, nam
 def test_ready_falls_and_returns_within_a_second(stage: Stage, hub, namespace) -> None:
     stage.release("beat", "hello", namespace, beside=LEFT)
     stage.wait("beat", "Ready")
-    falls: list[float] = []
-    returns: list[float] = []
     with (
         watched(stage.kube, f"/apis/apps/v1/namespaces/{namespace}/deployments") as runs,
         watched(stage.kube, RELEASES) as releases,
     ):
-        for patch, good, took in ((AWAY, False, falls), (BACK, True, returns)) * TIMES:
+
+        def moved(patch: dict[str, Any], *, good: bool) -> float:
             runs.patch("beat", patch)
-            so = runs.first("beat", lambda one, good=good: rolled_out(one) == good, what="rollout")
-            told = releases.first(
-                "beat", lambda one, good=good: says_ready(one) == good, what="told"
-            )
-            took.append(told.moment - so.moment)
-    assert_prompt("Deployment unavailable to Ready=False", falls)
-    assert_prompt("Deployment available to Ready=True", returns)
+            so = runs.first("beat", lambda one: rolled_out(one) == good, what="rollout")
+            told = releases.first("beat", lambda one: says_ready(one) == good, what="told")
+            return told.moment - so.moment
+
+        def series() -> dict[str, list[float]]:
+            pairs = [(moved(AWAY, good=False), moved(BACK, good=True)) for _ in range(TIMES)]
+            falls, returns = map(list, zip(*pairs, strict=True))
+            return {
+                "Deployment unavailable to Ready=False": falls,
+                "Deployment available to Ready=True": returns,
+            }
+
+        assert_prompt(series)
 
 
 def rolled_out(deployment: dict[str, Any]) -> bool:
@@ -93,21 +98,21 @@ def test_the_failing_pod_tells_why(stage: Stage, hub, namespace) -> None:
 
 
 def test_a_release_may_be_ready_as_helm_says(stage: Stage, hub, namespace) -> None:
-    stage.release("lenient", "hello", namespace, beside=LEFT)
-    stage.wait("lenient", "Ready")
-    hub.kubectl("delete", "cm", "lenient", "-n", namespace)
-    stage.wait("lenient", "Ready=False")
+    stage.release("easygoing", "hello", namespace, beside=LEFT)
+    stage.wait("easygoing", "Ready")
+    hub.kubectl("delete", "cm", "easygoing", "-n", namespace)
+    stage.wait("easygoing", "Ready=False")
     hub.kubectl(
-        *("patch", "release", "lenient", "--type=merge", "-p"), '{"spec":{"readiness":"Helm"}}'
+        *("patch", "release", "easygoing", "--type=merge", "-p"), '{"spec":{"readiness":"Helm"}}'
     )
-    stage.wait("lenient", "Ready")
+    stage.wait("easygoing", "Ready")
     # Still told, though it does not count.
     missing = eventually(
         lambda: [
             one["name"]
-            for one in stage.get("lenient")["status"]["resources"]
+            for one in stage.get("easygoing")["status"]["resources"]
             if one["state"] == "NotFound"
         ]
     )
-    assert missing == ["lenient"]
-    assert conditions(stage.get("lenient"))["Synced"]["status"] == "True"
+    assert missing == ["easygoing"]
+    assert conditions(stage.get("easygoing"))["Synced"]["status"] == "True"

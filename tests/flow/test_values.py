@@ -94,8 +94,9 @@ def test_a_missing_reference_is_named_and_waited_for(stage: Stage, hub, namespac
     stage.release("waits", "hello", namespace, valuesFrom=[ref("Secret", "later", namespace)])
     message = stage.refused("waits", "NotFound")
     assert f"spec.forProvider.valuesFrom[0]: Secret {namespace}/later not found" in message
+    due = stage.postponed("waits")
     put(hub, "Secret", "later", namespace, values_yaml="message: here")
-    stage.wait("waits", "Ready", seconds=8)
+    stage.ready_before(due)
 
 
 def test_bad_yaml_names_its_reference_and_shows_nothing_of_it(stage: Stage, hub, namespace) -> None:
@@ -197,7 +198,8 @@ def test_patches_change_what_the_chart_renders(stage: Stage, hub, helm4, namespa
     assert len(release["status"]["patchesSha"]) == 64
     put(hub, "ConfigMap", "patch", namespace, patch_yaml=PATCH.format(value="two"))
     eventually(lambda: hub.kubectl(*label) == "two")
-    assert "patches changed" in stage.wait("quilt", "Ready")["status"]["lastAttempt"]["reason"]
+    eventually(lambda: "patches changed" in stage.get("quilt")["status"]["lastAttempt"]["reason"])
+    stage.wait("quilt", "Ready")
 
 
 def test_config_text_comes_between_references_and_values(

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import yaml
-from stage import Stage, conditions, eventually
+from stage import SOONER_THAN_READ, Stage, conditions, eventually
 
 EVERY_VERB = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 NO_WATCH = tuple(verb for verb in EVERY_VERB if verb != "watch")
@@ -57,7 +57,7 @@ def test_all_rights_give_one_watch_per_kind(stage: Stage, namespace) -> None:
 
 def test_rights_in_one_namespace_are_enough(stage: Stage, hub, namespace) -> None:
     stage.config(f"narrow-{namespace}", account(hub, namespace, "narrow", EVERY_VERB))
-    for name in ("first", "second"):
+    for name in ("narrow-first", "narrow-second"):
         stage.release(name, "hello", namespace, config=f"narrow-{namespace}", beside=LEFT)
         release = stage.wait(name, "Ready")
         assert release["status"]["watchMode"] == "Namespace"
@@ -66,41 +66,43 @@ def test_rights_in_one_namespace_are_enough(stage: Stage, hub, namespace) -> Non
     assert seen["pilothouse_actions_total", "Install", "succeeded"] >= 2
     assert seen["pilothouse_releases", "Ready", "Available", "True"] >= 2
     # One that has lost Helm's label is not lost to the eyes.
-    hub.kubectl("label", "cm", "first", "-n", namespace, "app.kubernetes.io/managed-by-")
-    hub.kubectl("delete", "cm", "first", "-n", namespace)
-    release = stage.wait("first", "Ready=False", seconds=10)
-    assert "ConfigMap first is NotFound" in conditions(release)["Ready"]["message"]
-    stage.delete("first")
+    hub.kubectl("label", "cm", "narrow-first", "-n", namespace, "app.kubernetes.io/managed-by-")
+    hub.kubectl("delete", "cm", "narrow-first", "-n", namespace)
+    release = stage.wait("narrow-first", "Ready=False", seconds=SOONER_THAN_READ)
+    assert "ConfigMap narrow-first is NotFound" in conditions(release)["Ready"]["message"]
+    stage.delete("narrow-first")
     # Rights that are granted later are noticed after the next action.
     grant_everywhere(hub, namespace, "narrow")
     turns = itertools.count(1)
 
     def widened() -> bool:
         change = {"spec": {"forProvider": {"values": {"turn": next(turns)}}}}
-        before = stage.get("second")["status"]["atProvider"]["revision"]
-        hub.kubectl("patch", "release", "second", "--type=merge", "-p", json.dumps(change))
-        eventually(lambda: stage.get("second")["status"]["atProvider"]["revision"] > before)
-        stage.wait("second", "Ready")
-        return mode(stage, "second") == "Cluster"
+        before = stage.get("narrow-second")["status"]["atProvider"]["revision"]
+        hub.kubectl("patch", "release", "narrow-second", "--type=merge", "-p", json.dumps(change))
+        eventually(lambda: stage.get("narrow-second")["status"]["atProvider"]["revision"] > before)
+        stage.wait("narrow-second", "Ready")
+        return mode(stage, "narrow-second") == "Cluster"
 
     eventually(widened, what="the closer look")
-    hub.kubectl("delete", "cm", "second", "-n", namespace)
-    stage.wait("second", "Ready=False", seconds=10)
+    hub.kubectl("delete", "cm", "narrow-second", "-n", namespace)
+    stage.wait("narrow-second", "Ready=False", seconds=SOONER_THAN_READ)
     hub.kubectl("delete", "clusterrolebinding", f"narrow-{namespace}")
-    stage.delete("second")
+    stage.delete("narrow-second")
 
 
 def test_a_foreign_change_is_noticed_in_one_namespace(stage: Stage, hub, helm4, namespace) -> None:
     kubeconfig = account(hub, namespace, "narrow", EVERY_VERB, groups=("", "apps"))
     stage.config(f"narrow-{namespace}", kubeconfig)
-    stage.release("shared", "hello", namespace, config=f"narrow-{namespace}")
-    stage.wait("shared", "Ready")
+    stage.release("narrow-shared", "hello", namespace, config=f"narrow-{namespace}")
+    stage.wait("narrow-shared", "Ready")
     # Who may not see autoscalers takes replicas that were scaled for theirs, and nothing else.
-    hub.kubectl("scale", "deployment", "shared", "-n", namespace, "--replicas=3")
-    hub.kubectl("set", "image", "deployment/shared", "main=registry.example/other", "-n", namespace)
+    hub.kubectl("scale", "deployment", "narrow-shared", "-n", namespace, "--replicas=3")
+    hub.kubectl(
+        "set", "image", "deployment/narrow-shared", "main=registry.example/other", "-n", namespace
+    )
 
     def deployed() -> dict[str, Any]:
-        path = f"/apis/apps/v1/namespaces/{namespace}/deployments/shared"
+        path = f"/apis/apps/v1/namespaces/{namespace}/deployments/narrow-shared"
         spec: dict[str, Any] = stage.read(path)["spec"]
         return spec
 
@@ -109,11 +111,11 @@ def test_a_foreign_change_is_noticed_in_one_namespace(stage: Stage, hub, helm4, 
 
     eventually(lambda: image() != "registry.example/other", what="put back")
     assert deployed()["replicas"] == 3
-    helm4(hub, "uninstall", "shared", "-n", namespace)
+    helm4(hub, "uninstall", "narrow-shared", "-n", namespace)
     eventually(
         lambda: (
-            stage.get("shared")["status"]["atProvider"].get("revision") == 1
-            and "shared" in hub.kubectl("get", "cm", "-n", namespace, "-o", "name")
+            stage.get("narrow-shared")["status"]["atProvider"].get("revision") == 1
+            and "narrow-shared" in hub.kubectl("get", "cm", "-n", namespace, "-o", "name")
         ),
         what="installed again",
     )
@@ -121,11 +123,11 @@ def test_a_foreign_change_is_noticed_in_one_namespace(stage: Stage, hub, helm4, 
 
 def test_what_may_not_be_watched_is_read_now_and_then(stage: Stage, hub, namespace) -> None:
     stage.config(f"blind-{namespace}", account(hub, namespace, "blind", NO_WATCH))
-    stage.release("unseen", "hello", namespace, config=f"blind-{namespace}", beside=LEFT)
-    release = stage.wait("unseen", "Ready", seconds=90)
+    stage.release("unwatched", "hello", namespace, config=f"blind-{namespace}", beside=LEFT)
+    release = stage.wait("unwatched", "Ready", seconds=90)
     assert release["status"]["watchMode"] == "Poll"
-    hub.kubectl("delete", "cm", "unseen", "-n", namespace)
-    stage.wait("unseen", "Ready=False", seconds=60)
+    hub.kubectl("delete", "cm", "unwatched", "-n", namespace)
+    stage.wait("unwatched", "Ready=False", seconds=60)
 
 
 def test_too_few_rights_are_named(stage: Stage, hub, namespace) -> None:

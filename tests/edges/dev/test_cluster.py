@@ -11,7 +11,7 @@ import yaml
 from pilothouse.dev.cluster import DevCluster
 from pilothouse.dev.pytest_plugin import Helm
 
-WAIT = "--timeout=30s"
+WAIT = "--timeout=60s"
 
 
 def with_token(cluster: DevCluster, token: str, path: Path) -> DevCluster:
@@ -47,6 +47,8 @@ def job(name: str, **annotations: str) -> dict[str, object]:
 
 def apply(cluster: DevCluster, namespace: str, *objects: dict[str, object]) -> None:
     text = "\n---\n".join(json.dumps(each) for each in objects)
+    # A pod is refused until its namespace has this, which comes a moment after the namespace.
+    cluster.kubectl("wait", "--for=create", "sa/default", "-n", namespace, WAIT)
     cluster.kubectl("apply", "-n", namespace, "-f", "-", input=text)
 
 

@@ -86,7 +86,7 @@ async def test_a_watch_is_a_snapshot_then_changes(engine: EngineClient, at, hub,
         assert cache.get(before)
         hub.kubectl("create", "configmap", "after", "-n", namespace)
         hub.kubectl("delete", "configmap", "before", "-n", namespace)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             async for batch in batches:
                 cache.take(batch, listen)
                 if cache.get(before) is None:
@@ -124,7 +124,7 @@ async def test_a_watch_survives_a_restart_of_the_api_server(
             await asyncio.to_thread(cluster.kubectl, "delete", "configmap", "lost")
             await asyncio.to_thread(cluster.kubectl, "create", "configmap", "new")
             lost, new = (Key(CONFIG_MAP.qualified, "default", name) for name in ("lost", "new"))
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 async for batch in batches:
                     cache.take(batch, ignore)
                     if cache.get(new) and not cache.get(lost):
@@ -155,6 +155,7 @@ async def test_a_dead_server_is_unreachable_at_once(engine: EngineClient) -> Non
 
 
 async def test_rights_are_the_credentials(engine: EngineClient, hub, namespace) -> None:
+    hub.kubectl("wait", "--for=create", "sa/default", "-n", namespace, "--timeout=60s")
     token = hub.kubectl("create", "token", "default", "-n", namespace).strip()
     config = json.loads(hub.kubectl("config", "view", "--raw", "-o", "json"))
     config["users"][0]["user"] = {"token": token}

@@ -26,14 +26,14 @@ def alive(pid: int) -> bool:
 
 
 async def until(condition) -> None:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - another process has no Event to offer
             await asyncio.sleep(0.02)
 
 
 async def hello(process: EngineProcess):
     """Say hello to the next engine; the death of the last one may not have been noticed yet."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while True:
             with contextlib.suppress(EngineLost):
                 return await EngineClient(process).hello()
