@@ -7,7 +7,7 @@ import pytest
 from make import NOW, record, release
 
 from pilothouse.api.status import DeployedChart
-from pilothouse.core.by_hand import with_stamp
+from pilothouse.core.by_hand import last_good, stamps_of, with_stamp
 from pilothouse.core.conclude import conclude_action
 from pilothouse.core.decide import decide
 from pilothouse.core.desired import ChartAsk, Sources, desired
@@ -171,6 +171,10 @@ def test_a_stamp_that_helm_test_took_off_is_known_from_the_status() -> None:
     assert state(written_anew, replace(wanted, digest="edited")) is StateName.OUT_OF_SYNC
     assert state(record(3, "deployed", uid="elsewhere")) is StateName.OUT_OF_SYNC
     assert state(record(3, "deployed", "stamped")) is StateName.OUT_OF_SYNC
+    # A rollback of ours goes back to it with its stamp; what was uninstalled by hand is not ours to go on with.
+    assert last_good([record(2, "superseded"), written_anew, record(4, "failed")]) == written_anew
+    assert stamps_of([with_stamp(record(3, "superseded"), noted)]) == {3: "with-both"}
+    assert with_stamp(record(3, "uninstalled"), noted).digest == ""
 
 
 def test_a_lost_note_of_the_stamp_is_written_anew() -> None:

@@ -62,3 +62,24 @@ async def test_what_is_seen_during_a_search_is_compared_after_it(
         assert await queue.get() == SHOP
         look(seen(EDITED))
         assert await cluster.asked.get() == (EDITED,)
+
+
+@pytest.mark.parametrize("in_time", [True, False])
+async def test_what_is_known_of_one_cluster_is_not_known_of_another(*, in_time: bool) -> None:
+    edge, other, queue = Cluster(), Cluster(id="other"), KeyedQueue()
+    nobody: Any = None
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        repairs = Repairs(tasks, queue, HandClock(), nobody, nobody, nobody, nobody)
+        look = lambda cluster: repairs.look(SHOP, cluster, WANTED, seen(EDITED))  # noqa: E731
+        look(edge)
+        assert await edge.asked.get() == (EDITED,)
+        if not in_time:
+            look(other)
+        edge.answers.set()
+        assert await queue.get() == SHOP
+        if in_time:
+            look(edge)
+            assert edge.asked.empty(), "it is known"
+        other.answers.set()
+        look(other)
+        assert await other.asked.get() == (EDITED,)

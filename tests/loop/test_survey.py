@@ -46,11 +46,9 @@ class Cluster:
     def objects_of(self, _: ReleaseName) -> None:
         """Nobody has looked at them."""
 
-    def good_before(self, *_: object) -> None:
+    def before(self, *_: object) -> list[Record]:
         """It is the first."""
-
-    def stamps_before(self, *_: object) -> dict[int, str]:
-        return {}
+        return []
 
     async def decode(self, one: ReleaseName, revision: int) -> Decoded:
         values = THERE if one.name == "other" else self.values

@@ -3,20 +3,56 @@ package raw
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 )
 
-// Merge sends a merge patch: the most frequent write there is, of a status. One that simply succeeds goes past the
-// library's tracing, retries and content negotiation, which cost a tenth of the engine's part of it. Any other answer is
-// the library's to judge, to wait for and to explain, so the same request is made through it: what was refused has
-// changed nothing.
+const (
+	retryAfter = "Retry-After"
+	// usualObject bounds what is made room for before it has come: a header may say anything.
+	usualObject = 64 << 10
+)
+
+// Merge sends a merge patch: the most frequent write there is, of a status. It goes past the library's tracing, retries
+// and content negotiation, which cost a tenth of the engine's part of it. Where the server asks for patience, the library
+// tries again as it does everywhere.
 func Merge(ctx context.Context, client *http.Client, request *rest.Request, patch []byte) ([]byte, error) {
+	answer, err := client.Do(mergeRequest(ctx, request, patch))
+	if err != nil {
+		return nil, fault.FromAPI(err)
+	}
+	object := bytes.NewBuffer(make([]byte, 0, min(max(answer.ContentLength, 0), usualObject)+bytes.MinRead))
+	_, err = object.ReadFrom(answer.Body)
+	_ = answer.Body.Close()
+	switch {
+	case answer.StatusCode == http.StatusOK && err == nil:
+		return object.Bytes(), nil
+	case answer.StatusCode == http.StatusOK:
+		return nil, fault.FromAPI(err)
+	case answer.Header.Get(retryAfter) == "":
+		return nil, fault.FromAPI(refusal(answer.StatusCode, object.Bytes()))
+	}
+	seconds, _ := strconv.Atoi(answer.Header.Get(retryAfter))
+	select {
+	case <-time.After(time.Duration(seconds) * time.Second):
+		return Do(ctx, request.Body(patch))
+	case <-ctx.Done():
+		return nil, fault.FromAPI(ctx.Err())
+	}
+}
+
+func mergeRequest(ctx context.Context, request *rest.Request, patch []byte) *http.Request {
 	direct := &http.Request{
 		Method: http.MethodPatch, URL: request.URL(),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -25,18 +61,14 @@ func Merge(ctx context.Context, client *http.Client, request *rest.Request, patc
 		GetBody:       func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(patch)), nil },
 		ContentLength: int64(len(patch)),
 	}
-	answer, err := client.Do(direct.WithContext(ctx))
-	if err != nil {
-		return nil, fault.FromAPI(err)
+	return direct.WithContext(ctx)
+}
+
+// refusal is the API server's own error, or what can be told of whoever answered in its place.
+func refusal(code int, body []byte) error {
+	status := metav1.Status{}
+	if json.Unmarshal(body, &status) == nil && status.Kind == "Status" && status.Status == metav1.StatusFailure {
+		return &apierrors.StatusError{ErrStatus: status}
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return Do(ctx, request.Body(patch))
-	}
-	// A buffer asks for so much room before it reads, even where nothing follows.
-	object := bytes.NewBuffer(make([]byte, 0, max(answer.ContentLength, 0)+bytes.MinRead))
-	if _, err := object.ReadFrom(answer.Body); err != nil {
-		return nil, fault.FromAPI(err)
-	}
-	return object.Bytes(), nil
+	return apierrors.NewGenericServerResponse(code, "patch", schema.GroupResource{}, "", string(body), 0, true)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -48,32 +49,46 @@ func TestAMergePatchIsSentOnceAndWhole(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedIsTheLibrarysToExplain(t *testing.T) {
-	_, err := merge(t.Context(), t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", jsonType)
-		w.WriteHeader(http.StatusConflict)
-		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"message":"the object has been modified"}`)
-	})
-	var said *fault.Error
-	if !errors.As(err, &said) || said.Kind != enginev1.Fault_CONFLICT || said.Message != "the object has been modified" {
-		t.Errorf("a refusal became %v", err)
+func TestARefusalIsToldInTheServersWordsAndOnce(t *testing.T) {
+	said := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"message":"the object has been modified"}`
+	for _, one := range []struct {
+		code          int
+		answer, words string
+		kind          fault.Kind
+	}{
+		{http.StatusConflict, said, "the object has been modified", enginev1.Fault_CONFLICT},
+		{http.StatusBadGateway, "<html>no</html>", "an error on the server", enginev1.Fault_UNREACHABLE},
+	} {
+		var asked atomic.Int32
+		_, err := merge(t.Context(), t, func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.WriteHeader(one.code)
+			_, _ = io.WriteString(w, one.answer)
+		})
+		var told *fault.Error
+		if !errors.As(err, &told) || told.Kind != one.kind || !strings.Contains(told.Message, one.words) || asked.Load() != 1 {
+			t.Errorf("%d, asked %d times, became %v", one.code, asked.Load(), err)
+		}
 	}
 }
 
 func TestAServerThatAsksForPatienceGetsIt(t *testing.T) {
 	var asked atomic.Int32
+	var refused time.Time
 	object, err := merge(t.Context(), t, func(w http.ResponseWriter, r *http.Request) {
-		if asked.Add(1) < 3 {
-			w.Header().Set("Retry-After", "0")
+		sent, _ := io.ReadAll(r.Body)
+		if asked.Add(1) == 1 {
+			refused = time.Now()
+			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusTooManyRequests)
 			return
 		}
-		if sent, _ := io.ReadAll(r.Body); string(sent) != body {
-			t.Errorf("the last one sent %q", sent)
+		if since := time.Since(refused); since < time.Second || string(sent) != body {
+			t.Errorf("%q was sent after %s", sent, since)
 		}
 		_, _ = io.WriteString(w, `{}`)
 	})
-	if err != nil || object != `{}` || asked.Load() != 3 {
+	if err != nil || object != `{}` || asked.Load() != 2 {
 		t.Errorf("asked %d times: %q, %v", asked.Load(), object, err)
 	}
 }

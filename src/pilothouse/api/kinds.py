@@ -30,7 +30,7 @@ class Column:
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-# Every call on an object looks its kind up. Each is one of those below, so it is itself and equal to no other.
+# Known by identity, for every call on an object looks its kind up. So each is made once, in a module, and kept.
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind(Generic[T]):
     """One kind of object: where the API server keeps it and how it decodes."""

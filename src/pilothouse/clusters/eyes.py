@@ -136,24 +136,10 @@ class Eyes:
         revisions = self._records.get(release)
         return revisions[max(revisions)] if revisions else None
 
-    def good_before(self, release: ReleaseName, revision: int) -> Record | None:
-        """Return the newest revision before that one that was deployed."""
+    def before(self, release: ReleaseName, revision: int) -> list[Record]:
+        """Return the revisions before that one."""
         revisions = self._records.get(release, {})
-        good = [
-            number
-            for number, record in revisions.items()
-            if number < revision and record.status in {"deployed", "superseded"}
-        ]
-        return revisions[max(good)] if good else None
-
-    def stamps_before(self, release: ReleaseName, revision: int) -> dict[int, str]:
-        """Return what the revisions before that one were made from, those that tell."""
-        revisions = self._records.get(release, {})
-        return {
-            number: record.digest
-            for number, record in revisions.items()
-            if number < revision and record.digest
-        }
+        return [record for number, record in revisions.items() if number < revision]
 
     def objects_of(self, release: ReleaseName) -> Objects | None:
         """Return how a release's objects are, if they were looked at the way it now asks for."""

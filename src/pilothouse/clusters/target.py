@@ -105,13 +105,9 @@ class ClusterTarget:
         """Return the newest revision."""
         return self._eyes.newest(release)
 
-    def good_before(self, release: ReleaseName, revision: int) -> Record | None:
-        """Return the newest revision before that one that was deployed."""
-        return self._eyes.good_before(release, revision)
-
-    def stamps_before(self, release: ReleaseName, revision: int) -> dict[int, str]:
-        """Return what the revisions before that one were made from, those that tell."""
-        return self._eyes.stamps_before(release, revision)
+    def before(self, release: ReleaseName, revision: int) -> list[Record]:
+        """Return the revisions before that one."""
+        return self._eyes.before(release, revision)
 
     def objects_of(self, release: ReleaseName) -> ObservedObjects | None:
         """Return how the release's objects are."""

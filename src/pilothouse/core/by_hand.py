@@ -5,11 +5,12 @@ is noted in the status counts as well, as what was deployed, and never as what t
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 from pilothouse.api.status import DeployedChart
 from pilothouse.core.desired import Desired
-from pilothouse.core.observed import Decoded, Observed, Record
+from pilothouse.core.observed import GOOD, Decoded, Observed, Record
 from pilothouse.core.spelling import plain_version
 from pilothouse.core.versions import source_of
 
@@ -22,14 +23,26 @@ def was_ours(observed: Observed) -> bool:
     return bool(observed.stamps or observed.noted.digest)
 
 
-def with_stamp(record: Record | None, noted: DeployedChart) -> Record | None:
-    """Return the newest revision with the stamp that was noted of it: `helm test` writes it anew, without one.
+def with_stamp(record: Record, noted: DeployedChart) -> Record:
+    """Return a revision with the stamp that was noted of it: `helm test` writes it anew, without one.
 
-    Its uid is no other revision's, whatever cluster it is on.
+    Its uid is no other revision's, whatever cluster it is on. One that `helm uninstall` wrote anew is not what it was.
     """
-    if record and not record.digest and record.uid and record.uid == noted.record:
+    same = record.uid and record.uid == noted.record
+    if same and record.status in GOOD and not record.digest:
         return replace(record, digest=noted.stamp)
     return record
+
+
+def last_good(records: Iterable[Record]) -> Record | None:
+    """Return the newest revision that was deployed: where a rollback goes."""
+    good = [one for one in records if one.status in GOOD]
+    return max(good, key=lambda one: one.revision, default=None)
+
+
+def stamps_of(records: Iterable[Record]) -> dict[int, str]:
+    """Return what revisions were made from, those that tell."""
+    return {one.revision: one.digest for one in records if one.digest}
 
 
 def is_ours_still(observed: Observed) -> bool:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
 DEPLOYED = "deployed"
+# What is, or was, deployed.
+GOOD = frozenset({DEPLOYED, "superseded"})
 FAILED = "failed"
 # A revision only ever moves down this list, so an older sight of it is recognised and dropped.
 _ORDER = {

@@ -220,11 +220,13 @@ class Reconciler:
         """Write what the ended action came to; return the Release as it is then."""
         fault = ended.outcome.fault
         memory = self._surveyor.memory(key)
-        memory.namespace_missing = bool(fault and fault.kind is FaultKind.NAMESPACE_MISSING)
         no_chart = fault and fault.kind in NO_CHART
         memory.denied_with = ended.desired.chart.way if no_chart else None
-        if fault is None and isinstance(ended.plan, Install | Upgrade):
-            memory.made_from = ended.desired
+        here = self._surveyor.errand(key, release), wanted.release
+        if (ended.errand, ended.desired.release) == here:  # and not where it was before it moved
+            memory.namespace_missing = bool(fault and fault.kind is FaultKind.NAMESPACE_MISSING)
+            if fault is None and isinstance(ended.plan, Install | Upgrade):
+                memory.made_from = ended.desired
         observed = await self._surveyor.observe(key, release, wanted, target)
         try:
             release = await self._versions.fill_in(release, wanted, ended)

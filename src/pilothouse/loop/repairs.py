@@ -15,7 +15,7 @@ from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.decide import question
-from pilothouse.core.desired import Desired
+from pilothouse.core.desired import Desired, ReleaseName
 from pilothouse.core.drift import Standing, judge, worth_searching
 from pilothouse.core.drift_known import Finding, Known, found, repaired, swept
 from pilothouse.core.drift_report import Mended, conclude_repair, is_final, news, with_drift
@@ -25,7 +25,7 @@ from pilothouse.core.plan import Repair
 from pilothouse.core.redact import redact
 from pilothouse.errors import EngineLost, PilothouseError
 from pilothouse.faults import FaultKind
-from pilothouse.loop.findings import finding_of
+from pilothouse.loop.findings import finding_of, wrong_among
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.slots import Slots
 from pilothouse.loop.statuses import Statuses
@@ -61,6 +61,7 @@ class Repairs:
         self._archive = archive
         self._meter = meter
         self._slots = Slots(AT_ONCE)
+        self._places: dict[Key, tuple[str, ReleaseName]] = {}  # a fight on one cluster is none on another
         self._known: dict[Key, Known] = {}
         # What searches found, by the revision they looked at.
         self._found: dict[Key, tuple[int, tuple[Suspect, ...]]] = {}
@@ -69,7 +70,8 @@ class Repairs:
         self._ended: dict[Key, Mended] = {}
 
     def forget(self, key: Key) -> None:
-        """The object is gone."""
+        """The object is gone, or has moved."""
+        self._places.pop(key, None)
         self._known.pop(key, None)
         self._found.pop(key, None)
         self._ended.pop(key, None)
@@ -100,6 +102,9 @@ class Repairs:
         """
         if key in self._repairing:
             return replace(observed, running=observed.running or self._repairing[key][0])
+        if not self._is_known_at(key, target, wanted):
+            self.forget(key)
+            self._places[key] = target.id, wanted.release
         if wanted.paused or wanted.absent or observed.holder or observed.running:
             return observed
         made_from = observed.record.digest if observed.record else ""
@@ -199,7 +204,8 @@ class Repairs:
         suspects: tuple[Suspect, ...],
     ) -> None:
         def done(findings: list[Finding]) -> None:
-            self._known[key] = found(self._known.get(key, _NOTHING), revision, findings)
+            if self._is_known_at(key, target, wanted):
+                self._known[key] = found(self._known.get(key, _NOTHING), revision, findings)
 
         try:
             async with self._slots.on(target.id):
@@ -239,10 +245,13 @@ class Repairs:
             self._comparing.pop(key, None)
             # What the eyes saw meanwhile could not be compared.
             self._queue.add(key)
-        if self._repaired_since(key, began):
+        if self._repaired_since(key, began) or not self._is_known_at(key, target, wanted):
             return  # what was read may be from before: the next search tells
         refs = {one.ref for one in seen}
         self._take_found(key, record.revision, [one for one in told if one.ref not in refs])
+
+    def _is_known_at(self, key: Key, target: Target, wanted: Desired) -> bool:
+        return self._places.get(key) == (target.id, wanted.release)
 
     def _repaired_since(self, key: Key, began: datetime) -> bool:
         findings = self._known.get(key, _NOTHING).findings.values()
@@ -253,11 +262,7 @@ class Repairs:
         held_revision, held = self._found.get(key, (0, ()))
         unsure = {one.ref for one in told if one.fault}
         kept = [one for one in held if held_revision == revision and one.ref in unsure]
-        findings = [
-            finding_of(Suspect(one.ref), one, self._clock.now())
-            for one in told
-            if (one.differences or one.missing) and not one.fault
-        ]
+        findings = wrong_among(told, self._clock.now())
         suspects = (*kept, *(one.suspect for one in findings))
         self._found.pop(key, None)
         if suspects:

@@ -8,11 +8,11 @@ from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.core.access import Way
 from pilothouse.core.attention import attention_to
-from pilothouse.core.by_hand import with_stamp
+from pilothouse.core.by_hand import last_good, stamps_of, with_stamp
 from pilothouse.core.chart_source import comes_from_elsewhere
 from pilothouse.core.conclude import attempts_of
 from pilothouse.core.desired import ChartAsk, Defaults, Desired, ReleaseName, Sources, desired
-from pilothouse.core.observed import Decoded, Observed
+from pilothouse.core.observed import Decoded, Observed, Record
 from pilothouse.core.outcome import Errand
 from pilothouse.core.policy import seniority
 from pilothouse.core.retry import Attempts
@@ -137,7 +137,7 @@ class Surveyor:
         self, key: Key, release: Release, wanted: Desired, target: Target
     ) -> Desired:
         """Return what is asked with the version that a range comes to now."""
-        record = with_stamp(target.record(wanted.release), release.status.chart)
+        record = _newest(target, release, wanted)
         memory = self.memory(key)
         if record and must_look_inside(release, record, memory.decoded):
             memory.decoded = await target.decode(wanted.release, record.revision)
@@ -201,9 +201,10 @@ class Surveyor:
     ) -> Observed:
         """Return what is there."""
         memory = self.memory(key)
-        record = with_stamp(target.record(wanted.release), release.status.chart)
+        record = _newest(target, release, wanted)
+        before = target.before(wanted.release, record.revision) if record else []
+        before = [with_stamp(one, release.status.chart) for one in before]
         running = self._actions.running(key)
-        foreign = record if record and not record.digest else None
         owner_alive = None
         if record and record.pending and record.owner and not running:
             owner_alive = await self._instances.alive(record.owner)
@@ -214,11 +215,11 @@ class Surveyor:
             running=running,
             made_from=memory.made_from,
             namespace_missing=memory.namespace_missing,
-            good=target.good_before(wanted.release, record.revision) if record else None,
+            good=last_good(before),
             owner_alive=owner_alive,
             holder=await self._holder(key, release, target),
             patches_sha=release.status.patches_sha,
-            stamps=target.stamps_before(wanted.release, foreign.revision) if foreign else {},
+            stamps=stamps_of(before) if record and not record.digest else {},
             noted=release.status.chart,
             version_told=bool(release.status.at_provider.version),
             unchecked=unchecked(release, wanted, record, memory.checked),
@@ -228,7 +229,7 @@ class Surveyor:
         self, key: Key, release: Release, wanted: Desired, target: Target
     ) -> str:
         """Return the version of that chart in Helm's record, if the status does not tell: it stands."""
-        record = with_stamp(target.record(wanted.release), release.status.chart)
+        record = _newest(target, release, wanted)
         if record is None:
             return ""
         memory = self.memory(key)
@@ -261,3 +262,8 @@ class Surveyor:
             return theirs.id == target.id or await theirs.identity() == await target.identity()
         except PilothouseError:
             return False  # it cannot reach any cluster, so it cannot hold anything there
+
+
+def _newest(target: Target, release: Release, wanted: Desired) -> Record | None:
+    record = target.record(wanted.release)
+    return record and with_stamp(record, release.status.chart)

@@ -136,12 +136,8 @@ class Target(Protocol):
         """Return the newest revision."""
         ...
 
-    def good_before(self, release: ReleaseName, revision: int) -> Record | None:
-        """Return the newest revision before that one that was deployed."""
-        ...
-
-    def stamps_before(self, release: ReleaseName, revision: int) -> dict[int, str]:
-        """Return what the revisions before that one were made from, those that tell."""
+    def before(self, release: ReleaseName, revision: int) -> Sequence[Record]:
+        """Return the revisions before that one."""
         ...
 
     def objects_of(self, release: ReleaseName) -> Objects | None:

@@ -6,6 +6,7 @@ from make import record
 
 from pilothouse.clusters.eyes import Eyes
 from pilothouse.core.attention import Attention
+from pilothouse.core.by_hand import stamps_of
 from pilothouse.core.desired import ReleaseName
 from pilothouse.core.observed import Health, ObjectRef, ObjectState
 from pilothouse.core.outcome import Fault, Outcome
@@ -71,14 +72,14 @@ def test_a_new_record_under_an_old_number_counts() -> None:
     assert seen.uid == "second"
 
 
-def test_what_revisions_were_made_from_is_known_while_they_tell() -> None:
+def test_the_revisions_before_one_are_known_as_they_are_now() -> None:
     eyes = Watched()
     eyes.see(record(1, "superseded", "first"), record(2, "deployed", "second"))
-    assert eyes.stamps_before(SHOP, 3) == {1: "first", 2: "second"}
+    assert stamps_of(eyes.before(SHOP, 3)) == {1: "first", 2: "second"}
     # As another client's helm writes them: without our stamp.
     eyes.see(record(2, "superseded"), record(3, "deployed"))
-    assert eyes.stamps_before(SHOP, 3) == {1: "first"}
-    assert eyes.stamps_before(SHOP, 1) == {}
+    assert stamps_of(eyes.before(SHOP, 3)) == {1: "first"}
+    assert eyes.before(SHOP, 1) == []
 
 
 def test_objects_are_counted_by_change() -> None:
