@@ -20,6 +20,7 @@ import structlog
 from pilothouse import gobuild
 from pilothouse.engine.calls import ObjectCalls
 from pilothouse.engine.place import private_directory
+from pilothouse.engine.slack import late_timers
 from pilothouse.errors import EngineLost, PilothouseError
 
 # The socket for calls on single objects, and for watches, is beside the one for gRPC.
@@ -142,17 +143,18 @@ class EngineProcess:
         self._tail.clear()
         with private_directory() as directory:
             socket = directory / f"{self._count}.sock"
-            process = await asyncio.create_subprocess_exec(
-                str(self._binary),
-                "--socket",
-                str(socket),
-                *self._arguments,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                # A terminal's Ctrl-C goes to the brain, which stops the engine when it is ready.
-                start_new_session=True,
-            )
+            with late_timers():
+                process = await asyncio.create_subprocess_exec(
+                    str(self._binary),
+                    "--socket",
+                    str(socket),
+                    *self._arguments,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE,
+                    # A terminal's Ctrl-C goes to the brain, which stops the engine when it is ready.
+                    start_new_session=True,
+                )
             drain = asyncio.create_task(self._drain(process), name="engine stderr")
             try:
                 what = await self._serve(process, socket)

@@ -61,7 +61,9 @@ class Repairs:
         self._archive = archive
         self._meter = meter
         self._slots = Slots(AT_ONCE)
-        self._places: dict[Key, tuple[str, ReleaseName]] = {}  # a fight on one cluster is none on another
+        self._places: dict[
+            Key, tuple[str, ReleaseName]
+        ] = {}  # a fight on one cluster is none on another
         self._known: dict[Key, Known] = {}
         # What searches found, by the revision they looked at.
         self._found: dict[Key, tuple[int, tuple[Suspect, ...]]] = {}
