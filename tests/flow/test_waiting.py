@@ -23,6 +23,30 @@ def test_a_newer_spec_ends_the_wait_for_an_older_one(stage: Stage, hub, helm4, n
         assert found.fetchall() == [("Install", 1)]
 
 
+def test_another_place_ends_the_wait_in_the_one_before(stage: Stage, hub, namespace) -> None:
+    """What is asked for there is the same, but it is not there."""
+    there = f"{namespace}-there"
+    stage.chart("calm", {"all.yaml": deployment()})
+
+    def put(where: str, pod: str) -> None:
+        stage.release("mover", "calm", where, {"pod": pod}, wait=True, waitTimeout="5m")
+
+    def applied(where: str) -> bool:
+        return "mover" in hub.kubectl("get", "deployments", "-n", where, "-o", "name", check=False)
+
+    put(namespace, "pending")
+    eventually(lambda: applied(namespace), what="the first place")
+    put(there, "pending")
+    eventually(lambda: applied(there), what="the other place")
+    put(there, "running")
+    assert stage.wait("mover", "Ready")["status"]["atProvider"]["revision"] > 1
+    with sqlite3.connect(stage.controller.directory / "archive.db") as archive:
+        told = "SELECT helm_release, error FROM entry WHERE helm_release LIKE ? ORDER BY rowid"
+        found = archive.execute(told, (f"{namespace}%/mover",)).fetchall()
+    assert [place for place, _ in found[:2]] == [f"{namespace}/mover", f"{there}/mover"]
+    assert found[0][1].endswith("superseded by generation 2")
+
+
 def test_a_wait_that_runs_out_names_what_was_not_ready(stage: Stage, namespace) -> None:
     stage.chart("stuck", {"all.yaml": deployment()})
     stage.release("slow", "stuck", namespace, {"pod": "pending"}, wait=True, waitTimeout="2s")

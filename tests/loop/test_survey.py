@@ -13,9 +13,13 @@ from pilothouse.api.meta import Key
 from pilothouse.api.references import ProviderConfigReference
 from pilothouse.api.release import EXTERNAL_NAME, Release
 from pilothouse.api.status import DeployedChart, ReleaseStatus
-from pilothouse.core.desired import Defaults, ReleaseName
+from pilothouse.core.conclude import conclude_elsewhere
+from pilothouse.core.desired import Defaults, ReleaseName, desired
 from pilothouse.core.observed import Decoded, Record
+from pilothouse.core.outcome import Ended, Fault, Outcome
+from pilothouse.core.plan import Install
 from pilothouse.core.state import State, StateName, classify
+from pilothouse.faults import FaultKind
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.dependencies import Dependencies
 from pilothouse.loop.queue import KeyedQueue
@@ -131,3 +135,28 @@ async def test_the_status_tells_what_a_record_was_made_from_that_has_lost_its_st
             noted = DeployedChart(record=uid, stamp=wanted.digest)
             one = msgspec.structs.replace(one, status=ReleaseStatus(chart=noted))
             assert (await seen(surveyor, one)).name is state
+
+
+@pytest.mark.parametrize("moved", [on("there"), on("here", "other")], ids=["cluster", "name"])
+async def test_an_action_is_about_the_place_it_was_done_in(moved) -> None:
+    async with surveying() as surveyor:
+        first = await surveyor.wanted(SHOP, on("here"))
+        errand = surveyor.errand(SHOP, on("here"))
+        ended = Ended(first, Install("not installed"), Outcome(), errand)
+        for one, has_moved in ((on("here"), False), (on("here"), False), (moved, True)):
+            wanted = await surveyor.wanted(SHOP, one)
+            assert surveyor.has_moved(SHOP, one, wanted) is has_moved
+            assert surveyor.is_about(SHOP, one, wanted, ended) is not has_moved
+        assert not surveyor.has_moved(SHOP, moved, await surveyor.wanted(SHOP, moved))
+
+
+def test_what_ended_elsewhere_is_recorded_and_tells_nothing_of_here() -> None:
+    """Neither its revision nor its failure is that of the release that the spec names now."""
+    one = release(HERE)
+    failed = Outcome(record(1, "failed"), Fault(FaultKind.TIMEOUT, "not ready in time"))
+    for outcome in (failed, Outcome(record(1, "deployed"))):
+        said = conclude_elsewhere(one, Ended(desired(one), Install("first"), outcome), NOW)
+        assert said.status == one.status
+        assert said.again_now
+        assert said.entry
+        assert said.entry.error == (outcome.fault.message if outcome.fault else "")

@@ -18,11 +18,8 @@ import (
 	"github.com/pilothouse-dev/pilothouse/engine/internal/fault"
 )
 
-const (
-	retryAfter = "Retry-After"
-	// usualObject bounds what is made room for before it has come: a header may say anything.
-	usualObject = 64 << 10
-)
+// usualObject bounds what is made room for before it has come: a header may say anything.
+const usualObject = 64 << 10
 
 // Merge sends a merge patch: the most frequent write there is, of a status. It goes past the library's tracing, retries
 // and content negotiation, which cost a tenth of the engine's part of it. Where the server asks for patience, the library
@@ -40,12 +37,13 @@ func Merge(ctx context.Context, client *http.Client, request *rest.Request, patc
 		return object.Bytes(), nil
 	case answer.StatusCode == http.StatusOK:
 		return nil, fault.FromAPI(err)
-	case answer.Header.Get(retryAfter) == "":
+	}
+	wait, asked := patience(answer)
+	if !asked {
 		return nil, fault.FromAPI(refusal(answer.StatusCode, object.Bytes()))
 	}
-	seconds, _ := strconv.Atoi(answer.Header.Get(retryAfter))
 	select {
-	case <-time.After(time.Duration(seconds) * time.Second):
+	case <-time.After(wait):
 		return Do(ctx, request.Body(patch))
 	case <-ctx.Done():
 		return nil, fault.FromAPI(ctx.Err())
@@ -62,6 +60,13 @@ func mergeRequest(ctx context.Context, request *rest.Request, patch []byte) *htt
 		ContentLength: int64(len(patch)),
 	}
 	return direct.WithContext(ctx)
+}
+
+// patience is what the server asks for before the next try, by the library's own rule.
+func patience(answer *http.Response) (time.Duration, bool) {
+	seconds, err := strconv.Atoi(answer.Header.Get("Retry-After"))
+	busy := answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode >= http.StatusInternalServerError
+	return time.Duration(seconds) * time.Second, busy && err == nil
 }
 
 // refusal is the API server's own error, or what can be told of whoever answered in its place.

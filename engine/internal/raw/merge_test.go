@@ -52,16 +52,19 @@ func TestAMergePatchIsSentOnceAndWhole(t *testing.T) {
 func TestARefusalIsToldInTheServersWordsAndOnce(t *testing.T) {
 	said := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"message":"the object has been modified"}`
 	for _, one := range []struct {
-		code          int
-		answer, words string
-		kind          fault.Kind
+		code                 int
+		after, answer, words string
+		kind                 fault.Kind
 	}{
-		{http.StatusConflict, said, "the object has been modified", enginev1.Fault_CONFLICT},
-		{http.StatusBadGateway, "<html>no</html>", "an error on the server", enginev1.Fault_UNREACHABLE},
+		{http.StatusConflict, "", said, "the object has been modified", enginev1.Fault_CONFLICT},
+		{http.StatusConflict, "60", said, "the object has been modified", enginev1.Fault_CONFLICT},
+		{http.StatusBadGateway, "", "<html>no</html>", "an error on the server", enginev1.Fault_UNREACHABLE},
+		{http.StatusBadGateway, "Fri, 31 Dec 1999 23:59:59 GMT", "", "an error on the server", enginev1.Fault_UNREACHABLE},
 	} {
 		var asked atomic.Int32
 		_, err := merge(t.Context(), t, func(w http.ResponseWriter, _ *http.Request) {
 			asked.Add(1)
+			w.Header().Set("Retry-After", one.after)
 			w.WriteHeader(one.code)
 			_, _ = io.WriteString(w, one.answer)
 		})

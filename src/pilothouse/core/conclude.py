@@ -165,6 +165,17 @@ def conclude_action(
     return Conclusion(status=status, notice=notice, entry=entry, again_now=True)
 
 
+def conclude_elsewhere(release: Release, ended: Ended, now: datetime) -> Conclusion:
+    """Return what to write when an action has ended in a place that its Release has left: nothing but its record."""
+    ended = redacted(ended)
+    fault = ended.outcome.fault
+    if fault and fault.kind in _NOT_COUNTED:
+        entry = superseded(release, ended, Observed(), now)
+    else:
+        entry = entry_of(release, ended, now)
+    return Conclusion(status=release.status, entry=entry, again_now=True)
+
+
 def _with_chart(status: ReleaseStatus, ended: Ended) -> ReleaseStatus:
     """Note the package that was deployed, so that another one under the same version is noticed."""
     outcome = ended.outcome

@@ -15,6 +15,7 @@ from pilothouse.core.abandon import ABANDON
 from pilothouse.core.conclude import (
     announce,
     conclude_action,
+    conclude_elsewhere,
 )
 from pilothouse.core.decide import decide, has_given_up
 from pilothouse.core.dependencies import gate, in_order
@@ -51,7 +52,7 @@ from pilothouse.errors import (
     EngineLost,
     PilothouseError,
 )
-from pilothouse.faults import NO_CHART, FaultKind
+from pilothouse.faults import FaultKind
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.checks import Checks
 from pilothouse.loop.commit import Committer
@@ -178,6 +179,9 @@ class Reconciler:
             log.info("pass", key=str(key), plan=name_of(plan), reason=reason, took_ms=took)
 
     async def _step(self, key: Key, release: Release, wanted: Desired) -> Plan:
+        if self._surveyor.has_moved(key, release, wanted):
+            self._repairs.moved(key)
+            self._actions.interrupt(key)
         target = await self._surveyor.reach(key, release, wanted)
         if not target.sees(wanted.release):
             return Wait("looking at the cluster")
@@ -218,17 +222,12 @@ class Reconciler:
         ended: Ended,
     ) -> Release:
         """Write what the ended action came to; return the Release as it is then."""
-        fault = ended.outcome.fault
-        memory = self._surveyor.memory(key)
-        no_chart = fault and fault.kind in NO_CHART
-        memory.denied_with = ended.desired.chart.way if no_chart else None
-        here = self._surveyor.errand(key, release), wanted.release
-        if (ended.errand, ended.desired.release) == here:  # and not where it was before it moved
-            memory.namespace_missing = bool(fault and fault.kind is FaultKind.NAMESPACE_MISSING)
-            if fault is None and isinstance(ended.plan, Install | Upgrade):
-                memory.made_from = ended.desired
-        observed = await self._surveyor.observe(key, release, wanted, target)
         try:
+            if not self._surveyor.is_about(key, release, wanted, ended):
+                conclusion = conclude_elsewhere(release, ended, self._clock.now())
+                return await self._committer.commit(key, release, conclusion)
+            self._surveyor.learn(key, ended)
+            observed = await self._surveyor.observe(key, release, wanted, target)
             release = await self._versions.fill_in(release, wanted, ended)
             release = self._statuses.known(key, release)
             conclusion = conclude_action(release, wanted, ended, observed, self._clock.now())

@@ -15,7 +15,7 @@ from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.api.status import ReleaseStatus
 from pilothouse.core.decide import question
-from pilothouse.core.desired import Desired, ReleaseName
+from pilothouse.core.desired import Desired
 from pilothouse.core.drift import Standing, judge, worth_searching
 from pilothouse.core.drift_known import Finding, Known, found, repaired, swept
 from pilothouse.core.drift_report import Mended, conclude_repair, is_final, news, with_drift
@@ -61,9 +61,6 @@ class Repairs:
         self._archive = archive
         self._meter = meter
         self._slots = Slots(AT_ONCE)
-        self._places: dict[
-            Key, tuple[str, ReleaseName]
-        ] = {}  # a fight on one cluster is none on another
         self._known: dict[Key, Known] = {}
         # What searches found, by the revision they looked at.
         self._found: dict[Key, tuple[int, tuple[Suspect, ...]]] = {}
@@ -72,11 +69,18 @@ class Repairs:
         self._ended: dict[Key, Mended] = {}
 
     def forget(self, key: Key) -> None:
-        """The object is gone, or has moved."""
-        self._places.pop(key, None)
+        """The object is gone."""
         self._known.pop(key, None)
         self._found.pop(key, None)
         self._ended.pop(key, None)
+
+    def moved(self, key: Key) -> None:
+        """What was found, or fought over, in one place is neither in another."""
+        self._known.pop(key, None)
+        self._found.pop(key, None)
+        if key in self._comparing:
+            self._comparing[key].cancel()
+            self._queue.add_after(key, AFTER_LOSS)
 
     async def drain(self, grace: float) -> None:
         """Let repairs finish, for at most `grace` seconds; comparisons are of no use any more."""
@@ -104,9 +108,6 @@ class Repairs:
         """
         if key in self._repairing:
             return replace(observed, running=observed.running or self._repairing[key][0])
-        if not self._is_known_at(key, target, wanted):
-            self.forget(key)
-            self._places[key] = target.id, wanted.release
         if wanted.paused or wanted.absent or observed.holder or observed.running:
             return observed
         made_from = observed.record.digest if observed.record else ""
@@ -206,8 +207,7 @@ class Repairs:
         suspects: tuple[Suspect, ...],
     ) -> None:
         def done(findings: list[Finding]) -> None:
-            if self._is_known_at(key, target, wanted):
-                self._known[key] = found(self._known.get(key, _NOTHING), revision, findings)
+            self._known[key] = found(self._known.get(key, _NOTHING), revision, findings)
 
         try:
             async with self._slots.on(target.id):
@@ -247,13 +247,10 @@ class Repairs:
             self._comparing.pop(key, None)
             # What the eyes saw meanwhile could not be compared.
             self._queue.add(key)
-        if self._repaired_since(key, began) or not self._is_known_at(key, target, wanted):
+        if self._repaired_since(key, began):
             return  # what was read may be from before: the next search tells
         refs = {one.ref for one in seen}
         self._take_found(key, record.revision, [one for one in told if one.ref not in refs])
-
-    def _is_known_at(self, key: Key, target: Target, wanted: Desired) -> bool:
-        return self._places.get(key) == (target.id, wanted.release)
 
     def _repaired_since(self, key: Key, began: datetime) -> bool:
         findings = self._known.get(key, _NOTHING).findings.values()

@@ -13,12 +13,14 @@ from pilothouse.core.chart_source import comes_from_elsewhere
 from pilothouse.core.conclude import attempts_of
 from pilothouse.core.desired import ChartAsk, Defaults, Desired, ReleaseName, Sources, desired
 from pilothouse.core.observed import Decoded, Observed, Record
-from pilothouse.core.outcome import Errand
+from pilothouse.core.outcome import Ended, Errand
+from pilothouse.core.plan import Install, Upgrade
 from pilothouse.core.policy import seniority
 from pilothouse.core.retry import Attempts
 from pilothouse.core.trust import Checked, settled, unchecked
 from pilothouse.core.versions import kept_to_deployed, must_look_inside
 from pilothouse.errors import Missing, PilothouseError
+from pilothouse.faults import NO_CHART, FaultKind
 from pilothouse.loop.actions import Actions
 from pilothouse.loop.dependencies import Dependencies
 from pilothouse.loop.hidden import Hidden
@@ -53,6 +55,7 @@ class Memory:
         "left_behind",
         "made_from",
         "namespace_missing",
+        "place",
         "used",
     )
 
@@ -60,6 +63,8 @@ class Memory:
         self.hidden = Hidden()
         # The ProviderConfig it names or selects, for when that is gone.
         self.config = ""
+        # Where it was looked at last: through which ProviderConfig, and for which Helm release.
+        self.place: tuple[str, ReleaseName] | None = None
         # The ProviderConfig that its usage names, as far as this process knows.
         self.used = ""
         # How the chart's server was reached when there was no getting the chart.
@@ -177,6 +182,26 @@ class Surveyor:
     def errand(self, key: Key, release: Release) -> Errand:
         """Say for whom something is done, and where."""
         return Errand(release.metadata.uid, self.cluster_of(key, release))
+
+    def is_about(self, key: Key, release: Release, wanted: Desired, ended: Ended) -> bool:
+        """Whether an action was for the Helm release that the Release stands for now, on its cluster."""
+        here = self.errand(key, release), wanted.release
+        return (ended.errand, ended.desired.release) == here
+
+    def learn(self, key: Key, ended: Ended) -> None:
+        """Remember of an action what no other look tells."""
+        memory, fault = self.memory(key), ended.outcome.fault
+        memory.namespace_missing = bool(fault and fault.kind is FaultKind.NAMESPACE_MISSING)
+        no_chart = fault and fault.kind in NO_CHART
+        memory.denied_with = ended.desired.chart.way if no_chart else None
+        if fault is None and isinstance(ended.plan, Install | Upgrade):
+            memory.made_from = ended.desired
+
+    def has_moved(self, key: Key, release: Release, wanted: Desired) -> bool:
+        """Whether it stands for another Helm release, or has another ProviderConfig, than at the last look."""
+        memory = self.memory(key)
+        before, memory.place = memory.place, (self.cluster_of(key, release), wanted.release)
+        return before is not None and before != memory.place
 
     async def reach(self, key: Key, release: Release, wanted: Desired) -> Target:
         """Return the cluster of a Release; its eyes look after the release from now on."""
