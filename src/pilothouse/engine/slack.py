@@ -9,6 +9,7 @@ import ctypes
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 # From <linux/prctl.h>. A process begins with what the thread that started it had at that moment.
 _SET, _GET = 29, 30
@@ -18,17 +19,25 @@ LATE_NANOSECONDS = 5_000_000
 
 @contextmanager
 def late_timers() -> Iterator[None]:
-    """Give it to what this thread starts meanwhile; only Linux has it."""
-    if sys.platform != "linux":
-        yield
-        return
-    control = ctypes.CDLL(None).prctl
-    control.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
-    before = control(_GET, 0, 0, 0, 0)
-    # A sandbox may forbid it, and then it is as it was.
-    control(_SET, LATE_NANOSECONDS, 0, 0, 0)
+    """Give it to what this thread starts meanwhile; only Linux has it, and a sandbox may forbid it."""
+    usual = _usual()
+    if usual > 0:
+        _prctl(_SET, LATE_NANOSECONDS)
     try:
         yield
     finally:
-        if before > 0:
-            control(_SET, before, 0, 0, 0)
+        if usual > 0:
+            _prctl(_SET, usual)
+
+
+@cache
+def _usual() -> int:
+    """Return what this thread has by itself, even when two start something at the same time."""
+    return _prctl(_GET, 0) if sys.platform == "linux" else 0
+
+
+def _prctl(option: int, value: int) -> int:
+    call = ctypes.CDLL(None).prctl
+    call.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+    answer: int = call(option, value, 0, 0, 0)
+    return answer
