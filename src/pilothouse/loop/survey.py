@@ -198,7 +198,10 @@ class Surveyor:
             memory.made_from = ended.desired
 
     def has_moved(self, key: Key, release: Release, wanted: Desired) -> bool:
-        """Whether it stands for another Helm release, or has another ProviderConfig, than at the last look."""
+        """Whether it stands for another Helm release, or has another ProviderConfig, than at the last look.
+
+        New credentials of the same one are no move: an action goes on, and a fight is not begun anew.
+        """
         memory = self.memory(key)
         before, memory.place = memory.place, (self.cluster_of(key, release), wanted.release)
         return before is not None and before != memory.place
