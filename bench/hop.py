@@ -12,11 +12,12 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,11 @@ from pilothouse.api.meta import Key
 from pilothouse.api.release import Release
 from pilothouse.api.status import ReleaseStatus
 from pilothouse.app import credentials_of
+from pilothouse.cli.service import serve
 from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
-from pilothouse.clusters.writer import ReleaseWriter, difference
+from pilothouse.clusters.writer import ReleaseWriter
+from pilothouse.core.merge_patch import difference
 from pilothouse.engine.client import EngineClient
 from pilothouse.engine.process import EngineProcess, locate
 
@@ -125,6 +128,7 @@ async def _patch_windows(
 
 def _patch_bare(program: Path, kubeconfig: Path, turns: range) -> float:
     """Send the same patches with the client library alone; return milliseconds of CPU for each."""
+    _as_usual()
     patches = [{"status": difference(status_at(turn - 1), status_at(turn))} for turn in turns]
     with tempfile.NamedTemporaryFile(prefix="pilothouse-hop-") as file:
         file.write(b"\n".join(map(msgspec.json.encode, patches)))
@@ -198,6 +202,7 @@ async def _patch_beside(kubeconfig: Path, eyes: Eyes, turns: range) -> None:
 
 def patch_directly(kubeconfig: Path, turns: range) -> None:
     """Patch without the engine."""
+    _as_usual()
     kube = Kube(kubeconfig)
 
     def one(number: int) -> None:
@@ -208,13 +213,9 @@ def patch_directly(kubeconfig: Path, turns: range) -> None:
     in_parallel(one, range(COUNT))
 
 
-def _uvloop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return the loop that the controller would have."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
+def _as_usual() -> None:
+    """Be no batch process as the controller is: this thread, and what it starts."""
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def main() -> int:
@@ -226,8 +227,7 @@ def main() -> int:
     given = parser.parse_args()
     asked = Asked(given.kubeconfig, given.turns, given.floor)
     telemetry.configure()
-    with asyncio.Runner(loop_factory=_uvloop()) as runner:
-        print(json.dumps(runner.run(measure(asked))))
+    print(json.dumps(serve(measure(asked))))
     return 0
 
 

@@ -1,7 +1,9 @@
 """What is easily forgotten: moved names, selected clusters, touched connection secrets, pauses."""
 
 import json
+import os
 import sqlite3
+from pathlib import Path
 
 from stage import Stage, conditions, eventually, secret_config
 
@@ -132,3 +134,12 @@ def test_a_paused_release_says_that_it_is_paused_whatever_else_is_wrong(
     patch(hub, "halted", {"metadata": {"annotations": {"crossplane.io/paused": None}}})
     hub.kubectl("wait", "--for=delete", "release/halted", "--timeout=60s")
     stage.applied.remove("halted")
+
+
+def test_brain_and_engine_wait_for_a_free_moment(stage: Stage) -> None:
+    """What runs is not pushed aside for each of their many small steps."""
+    engine = eventually(stage.controller.engine_pid, what="an engine")
+    threads = [int(one.name) for one in Path(f"/proc/{engine}/task").iterdir()]
+    assert stage.controller.process
+    for process in (stage.controller.process.pid, *threads):
+        assert os.sched_getscheduler(process) == os.SCHED_BATCH

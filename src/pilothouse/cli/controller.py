@@ -1,7 +1,6 @@
 """`pilothouse controller`: run the controller in the foreground."""
 
 import asyncio
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -136,6 +135,7 @@ def controller(
     """Run the controller in the foreground until SIGTERM, SIGHUP or Ctrl-C."""
     from pilothouse import telemetry
     from pilothouse.app import prepare_controller
+    from pilothouse.cli.service import serve
     from pilothouse.cli.signals import endings, exit_on_terminate, terminate_on_eof
     from pilothouse.gobuild import default_cache_root
     from pilothouse.settings import ControllerSettings, own_namespace, state_dir
@@ -174,8 +174,7 @@ def controller(
             loop.add_signal_handler(number, stop.set)
         await run_controller(stop)
 
-    with asyncio.Runner(loop_factory=_uvloop()) as runner:
-        runner.run(run())
+    serve(run())
 
 
 def _patience(text: str) -> timedelta | None:
@@ -194,12 +193,3 @@ def _address(text: str) -> tuple[str, int]:
     if not host or not port.isdecimal() or int(port) > HIGHEST_PORT:
         raise click.UsageError(f"--metrics: {text} is not HOST:PORT")
     return host.removeprefix("[").removesuffix("]"), int(port)
-
-
-def _uvloop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's loop where the server extra is installed; the standard one serves as well."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

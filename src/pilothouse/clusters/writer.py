@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from pilothouse.api.kinds import EVENT, PROVIDER_CONFIG_USAGE, RELEASE, SECRET
-from pilothouse.api.meta import Key, ObjectMeta
+from pilothouse.api.meta import Key
 from pilothouse.api.provider import CONFIG_LABEL
 from pilothouse.api.release import EXTERNAL_NAME, FINALIZER, Release
 from pilothouse.api.status import ReleaseStatus
@@ -18,6 +18,7 @@ from pilothouse.clusters.cache import Cache
 from pilothouse.clusters.objects import Objects
 from pilothouse.core.conditions import timestamp
 from pilothouse.core.left_over import is_left_over
+from pilothouse.core.merge_patch import difference
 from pilothouse.core.outcome import Notice
 from pilothouse.errors import AlreadyExists, Missing, NotPermitted
 from pilothouse.faults import FaultKind
@@ -115,7 +116,10 @@ class ReleaseWriter:
         if not patch:
             return release
         written = await self._merge(release, {"status": patch}, subresource="status")
-        if _unversioned(written) != _unversioned(release):
+        then = msgspec.structs.replace(
+            release.metadata, resource_version=written.metadata.resource_version
+        )
+        if written.metadata != then:
             # Somebody edited it meanwhile. The watch will bring nothing newer than this answer, so it is told now.
             self._cache.tell(RELEASE.key(written.metadata))
         return written
@@ -199,10 +203,6 @@ class ReleaseWriter:
         return written
 
 
-def _unversioned(release: Release) -> ObjectMeta:
-    return msgspec.structs.replace(release.metadata, resource_version="")
-
-
 def owner_reference(release: Release) -> dict[str, Any]:
     """Name the Release as the controller of something, which then goes with it."""
     return {
@@ -213,23 +213,3 @@ def owner_reference(release: Release) -> dict[str, Any]:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-
-
-def difference(before: ReleaseStatus, after: ReleaseStatus) -> dict[str, Any]:
-    """Return the merge patch that turns one status into the other; {} when they are equal."""
-    if before == after:
-        return {}
-    return _merge_patch(msgspec.to_builtins(before), msgspec.to_builtins(after))
-
-
-def _merge_patch(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    patch: dict[str, Any] = {name: None for name in old if name not in new}
-    for name, value in new.items():
-        held = old.get(name)
-        if held == value:
-            continue
-        if isinstance(held, dict) and isinstance(value, dict):
-            patch[name] = _merge_patch(held, value)
-        else:
-            patch[name] = value
-    return patch
