@@ -282,7 +282,7 @@ func (x PatchRequest_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PatchRequest_Type.Descriptor instead.
 func (PatchRequest_Type) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{18, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{16, 0}
 }
 
 type RunRequest_Action int32
@@ -346,7 +346,7 @@ func (x RunRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RunRequest_Action.Descriptor instead.
 func (RunRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31, 0}
 }
 
 type Progress_Phase int32
@@ -395,7 +395,7 @@ func (x Progress_Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Progress_Phase.Descriptor instead.
 func (Progress_Phase) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35, 0}
 }
 
 type ObjectState_State int32
@@ -453,7 +453,7 @@ func (x ObjectState_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ObjectState_State.Descriptor instead.
 func (ObjectState_State) EnumDescriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{50, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{48, 0}
 }
 
 type Fault struct {
@@ -1141,62 +1141,9 @@ func (x *WatchBatch) GetRecovered() bool {
 }
 
 // Calls on single objects, and watches, have a private Unix socket of their own, because a gRPC message costs several
-// times what they do. The brain sends ObjectCalls, the engine ObjectAnswers, each as four bytes of length (the highest
-// first) and the message; what is waiting at the same moment travels in one message. Calls run side by side and
-// are answered in the order they are ready: once, but for a watch, whose batches come until an answer without one ends
-// it.
-type ObjectCalls struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Calls         []*ObjectCall          `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
-	Cancelled     []uint64               `protobuf:"varint,2,rep,packed,name=cancelled,proto3" json:"cancelled,omitempty"` // calls nobody waits for any more; an answer may still come
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ObjectCalls) Reset() {
-	*x = ObjectCalls{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ObjectCalls) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ObjectCalls) ProtoMessage() {}
-
-func (x *ObjectCalls) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ObjectCalls.ProtoReflect.Descriptor instead.
-func (*ObjectCalls) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *ObjectCalls) GetCalls() []*ObjectCall {
-	if x != nil {
-		return x.Calls
-	}
-	return nil
-}
-
-func (x *ObjectCalls) GetCancelled() []uint64 {
-	if x != nil {
-		return x.Cancelled
-	}
-	return nil
-}
-
+// times what they do. The brain sends ObjectCall, the engine ObjectAnswer, each as four bytes of length (the highest
+// first) and the message. Calls run side by side and are answered in the order they are ready: once, but for a watch,
+// whose batches come until an answer without one ends it.
 type ObjectCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // chosen by the caller, unique in its connection
@@ -1208,6 +1155,7 @@ type ObjectCall struct {
 	//	*ObjectCall_Delete
 	//	*ObjectCall_Review
 	//	*ObjectCall_Watch
+	//	*ObjectCall_Cancel
 	Verb          isObjectCall_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1215,7 +1163,7 @@ type ObjectCall struct {
 
 func (x *ObjectCall) Reset() {
 	*x = ObjectCall{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1175,7 @@ func (x *ObjectCall) String() string {
 func (*ObjectCall) ProtoMessage() {}
 
 func (x *ObjectCall) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1188,7 @@ func (x *ObjectCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectCall.ProtoReflect.Descriptor instead.
 func (*ObjectCall) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{11}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ObjectCall) GetId() uint64 {
@@ -1311,6 +1259,15 @@ func (x *ObjectCall) GetWatch() *WatchRequest {
 	return nil
 }
 
+func (x *ObjectCall) GetCancel() bool {
+	if x != nil {
+		if x, ok := x.Verb.(*ObjectCall_Cancel); ok {
+			return x.Cancel
+		}
+	}
+	return false
+}
+
 type isObjectCall_Verb interface {
 	isObjectCall_Verb()
 }
@@ -1339,6 +1296,10 @@ type ObjectCall_Watch struct {
 	Watch *WatchRequest `protobuf:"bytes,7,opt,name=watch,proto3,oneof"`
 }
 
+type ObjectCall_Cancel struct {
+	Cancel bool `protobuf:"varint,8,opt,name=cancel,proto3,oneof"` // nobody waits for the call of this id any more; its answer may still come
+}
+
 func (*ObjectCall_Get) isObjectCall_Verb() {}
 
 func (*ObjectCall_Create) isObjectCall_Verb() {}
@@ -1351,49 +1312,7 @@ func (*ObjectCall_Review) isObjectCall_Verb() {}
 
 func (*ObjectCall_Watch) isObjectCall_Verb() {}
 
-type ObjectAnswers struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Answers       []*ObjectAnswer        `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ObjectAnswers) Reset() {
-	*x = ObjectAnswers{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ObjectAnswers) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ObjectAnswers) ProtoMessage() {}
-
-func (x *ObjectAnswers) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ObjectAnswers.ProtoReflect.Descriptor instead.
-func (*ObjectAnswers) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *ObjectAnswers) GetAnswers() []*ObjectAnswer {
-	if x != nil {
-		return x.Answers
-	}
-	return nil
-}
+func (*ObjectCall_Cancel) isObjectCall_Verb() {}
 
 type ObjectAnswer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1407,7 +1326,7 @@ type ObjectAnswer struct {
 
 func (x *ObjectAnswer) Reset() {
 	*x = ObjectAnswer{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +1338,7 @@ func (x *ObjectAnswer) String() string {
 func (*ObjectAnswer) ProtoMessage() {}
 
 func (x *ObjectAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +1351,7 @@ func (x *ObjectAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectAnswer.ProtoReflect.Descriptor instead.
 func (*ObjectAnswer) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{13}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ObjectAnswer) GetId() uint64 {
@@ -1476,7 +1395,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1488,7 +1407,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1501,7 +1420,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{14}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetRequest) GetCluster() string {
@@ -1553,7 +1472,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +1484,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +1497,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{15}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListRequest) GetCluster() string {
@@ -1632,7 +1551,7 @@ type ListPage struct {
 
 func (x *ListPage) Reset() {
 	*x = ListPage{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +1563,7 @@ func (x *ListPage) String() string {
 func (*ListPage) ProtoMessage() {}
 
 func (x *ListPage) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,7 +1576,7 @@ func (x *ListPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPage.ProtoReflect.Descriptor instead.
 func (*ListPage) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{16}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListPage) GetObjects() [][]byte {
@@ -1680,7 +1599,7 @@ type CreateRequest struct {
 
 func (x *CreateRequest) Reset() {
 	*x = CreateRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1692,7 +1611,7 @@ func (x *CreateRequest) String() string {
 func (*CreateRequest) ProtoMessage() {}
 
 func (x *CreateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1705,7 +1624,7 @@ func (x *CreateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRequest.ProtoReflect.Descriptor instead.
 func (*CreateRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{17}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CreateRequest) GetCluster() string {
@@ -1761,7 +1680,7 @@ type PatchRequest struct {
 
 func (x *PatchRequest) Reset() {
 	*x = PatchRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +1692,7 @@ func (x *PatchRequest) String() string {
 func (*PatchRequest) ProtoMessage() {}
 
 func (x *PatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +1705,7 @@ func (x *PatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchRequest.ProtoReflect.Descriptor instead.
 func (*PatchRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{18}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PatchRequest) GetCluster() string {
@@ -1873,7 +1792,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1885,7 +1804,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1898,7 +1817,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{19}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DeleteRequest) GetCluster() string {
@@ -1956,7 +1875,7 @@ type ReviewRequest struct {
 
 func (x *ReviewRequest) Reset() {
 	*x = ReviewRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +1887,7 @@ func (x *ReviewRequest) String() string {
 func (*ReviewRequest) ProtoMessage() {}
 
 func (x *ReviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +1900,7 @@ func (x *ReviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewRequest.ProtoReflect.Descriptor instead.
 func (*ReviewRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{20}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReviewRequest) GetCluster() string {
@@ -2033,7 +1952,7 @@ type ChartSource struct {
 
 func (x *ChartSource) Reset() {
 	*x = ChartSource{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2045,7 +1964,7 @@ func (x *ChartSource) String() string {
 func (*ChartSource) ProtoMessage() {}
 
 func (x *ChartSource) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2058,7 +1977,7 @@ func (x *ChartSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChartSource.ProtoReflect.Descriptor instead.
 func (*ChartSource) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{21}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ChartSource) GetRepository() string {
@@ -2206,7 +2125,7 @@ type GitSource struct {
 
 func (x *GitSource) Reset() {
 	*x = GitSource{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2218,7 +2137,7 @@ func (x *GitSource) String() string {
 func (*GitSource) ProtoMessage() {}
 
 func (x *GitSource) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2231,7 +2150,7 @@ func (x *GitSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GitSource.ProtoReflect.Descriptor instead.
 func (*GitSource) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GitSource) GetUrl() string {
@@ -2308,7 +2227,7 @@ type Verification struct {
 
 func (x *Verification) Reset() {
 	*x = Verification{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +2239,7 @@ func (x *Verification) String() string {
 func (*Verification) ProtoMessage() {}
 
 func (x *Verification) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +2252,7 @@ func (x *Verification) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verification.ProtoReflect.Descriptor instead.
 func (*Verification) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{23}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Verification) GetKeyrings() [][]byte {
@@ -2359,7 +2278,7 @@ type ResolveChartRequest struct {
 
 func (x *ResolveChartRequest) Reset() {
 	*x = ResolveChartRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2371,7 +2290,7 @@ func (x *ResolveChartRequest) String() string {
 func (*ResolveChartRequest) ProtoMessage() {}
 
 func (x *ResolveChartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2384,7 +2303,7 @@ func (x *ResolveChartRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveChartRequest.ProtoReflect.Descriptor instead.
 func (*ResolveChartRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ResolveChartRequest) GetSource() *ChartSource {
@@ -2411,7 +2330,7 @@ type ResolveChartReply struct {
 
 func (x *ResolveChartReply) Reset() {
 	*x = ResolveChartReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2423,7 +2342,7 @@ func (x *ResolveChartReply) String() string {
 func (*ResolveChartReply) ProtoMessage() {}
 
 func (x *ResolveChartReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2436,7 +2355,7 @@ func (x *ResolveChartReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveChartReply.ProtoReflect.Descriptor instead.
 func (*ResolveChartReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ResolveChartReply) GetName() string {
@@ -2514,7 +2433,7 @@ type FindVersionsRequest struct {
 
 func (x *FindVersionsRequest) Reset() {
 	*x = FindVersionsRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2526,7 +2445,7 @@ func (x *FindVersionsRequest) String() string {
 func (*FindVersionsRequest) ProtoMessage() {}
 
 func (x *FindVersionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2539,7 +2458,7 @@ func (x *FindVersionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindVersionsRequest.ProtoReflect.Descriptor instead.
 func (*FindVersionsRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *FindVersionsRequest) GetSource() *ChartSource {
@@ -2572,7 +2491,7 @@ type FindVersionsReply struct {
 
 func (x *FindVersionsReply) Reset() {
 	*x = FindVersionsReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2584,7 +2503,7 @@ func (x *FindVersionsReply) String() string {
 func (*FindVersionsReply) ProtoMessage() {}
 
 func (x *FindVersionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2597,7 +2516,7 @@ func (x *FindVersionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindVersionsReply.ProtoReflect.Descriptor instead.
 func (*FindVersionsReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *FindVersionsReply) GetAnswers() []*FindVersionsReply_Answer {
@@ -2620,7 +2539,7 @@ type ComposeRequest struct {
 
 func (x *ComposeRequest) Reset() {
 	*x = ComposeRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2632,7 +2551,7 @@ func (x *ComposeRequest) String() string {
 func (*ComposeRequest) ProtoMessage() {}
 
 func (x *ComposeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2645,7 +2564,7 @@ func (x *ComposeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest.ProtoReflect.Descriptor instead.
 func (*ComposeRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ComposeRequest) GetDocuments() []*ComposeRequest_Document {
@@ -2680,7 +2599,7 @@ type ComposeReply struct {
 
 func (x *ComposeReply) Reset() {
 	*x = ComposeReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2692,7 +2611,7 @@ func (x *ComposeReply) String() string {
 func (*ComposeReply) ProtoMessage() {}
 
 func (x *ComposeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2705,7 +2624,7 @@ func (x *ComposeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeReply.ProtoReflect.Descriptor instead.
 func (*ComposeReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ComposeReply) GetValues() []byte {
@@ -2741,7 +2660,7 @@ type Ref struct {
 
 func (x *Ref) Reset() {
 	*x = Ref{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2753,7 +2672,7 @@ func (x *Ref) String() string {
 func (*Ref) ProtoMessage() {}
 
 func (x *Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2766,7 +2685,7 @@ func (x *Ref) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ref.ProtoReflect.Descriptor instead.
 func (*Ref) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{30}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Ref) GetApiVersion() string {
@@ -2813,7 +2732,7 @@ type RenderRequest struct {
 
 func (x *RenderRequest) Reset() {
 	*x = RenderRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2825,7 +2744,7 @@ func (x *RenderRequest) String() string {
 func (*RenderRequest) ProtoMessage() {}
 
 func (x *RenderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2838,7 +2757,7 @@ func (x *RenderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderRequest.ProtoReflect.Descriptor instead.
 func (*RenderRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RenderRequest) GetCluster() string {
@@ -2910,7 +2829,7 @@ type RenderReply struct {
 
 func (x *RenderReply) Reset() {
 	*x = RenderReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2922,7 +2841,7 @@ func (x *RenderReply) String() string {
 func (*RenderReply) ProtoMessage() {}
 
 func (x *RenderReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2935,7 +2854,7 @@ func (x *RenderReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderReply.ProtoReflect.Descriptor instead.
 func (*RenderReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RenderReply) GetManifest() string {
@@ -3008,7 +2927,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +2939,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +2952,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RunRequest) GetCluster() string {
@@ -3216,7 +3135,7 @@ type Around struct {
 
 func (x *Around) Reset() {
 	*x = Around{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3228,7 +3147,7 @@ func (x *Around) String() string {
 func (*Around) ProtoMessage() {}
 
 func (x *Around) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3241,7 +3160,7 @@ func (x *Around) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Around.ProtoReflect.Descriptor instead.
 func (*Around) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Around) GetLeave() []*Exemption {
@@ -3280,7 +3199,7 @@ type Exemption struct {
 
 func (x *Exemption) Reset() {
 	*x = Exemption{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3292,7 +3211,7 @@ func (x *Exemption) String() string {
 func (*Exemption) ProtoMessage() {}
 
 func (x *Exemption) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3305,7 +3224,7 @@ func (x *Exemption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exemption.ProtoReflect.Descriptor instead.
 func (*Exemption) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Exemption) GetPaths() []string {
@@ -3363,7 +3282,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3375,7 +3294,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3388,7 +3307,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RunEvent) GetEvent() isRunEvent_Event {
@@ -3443,7 +3362,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3455,7 +3374,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3468,7 +3387,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Progress) GetPhase() Progress_Phase {
@@ -3508,7 +3427,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3520,7 +3439,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3533,7 +3452,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Outcome) GetRecord() *Record {
@@ -3599,7 +3518,7 @@ type HookResult struct {
 
 func (x *HookResult) Reset() {
 	*x = HookResult{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3611,7 +3530,7 @@ func (x *HookResult) String() string {
 func (*HookResult) ProtoMessage() {}
 
 func (x *HookResult) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3624,7 +3543,7 @@ func (x *HookResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookResult.ProtoReflect.Descriptor instead.
 func (*HookResult) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *HookResult) GetHook() string {
@@ -3674,7 +3593,7 @@ type HookLog struct {
 
 func (x *HookLog) Reset() {
 	*x = HookLog{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3686,7 +3605,7 @@ func (x *HookLog) String() string {
 func (*HookLog) ProtoMessage() {}
 
 func (x *HookLog) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3699,7 +3618,7 @@ func (x *HookLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookLog.ProtoReflect.Descriptor instead.
 func (*HookLog) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *HookLog) GetHook() string {
@@ -3735,7 +3654,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3747,7 +3666,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3760,7 +3679,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ObserveRequest) GetCluster() string {
@@ -3797,7 +3716,7 @@ type Attention struct {
 
 func (x *Attention) Reset() {
 	*x = Attention{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3809,7 +3728,7 @@ func (x *Attention) String() string {
 func (*Attention) ProtoMessage() {}
 
 func (x *Attention) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3822,7 +3741,7 @@ func (x *Attention) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attention.ProtoReflect.Descriptor instead.
 func (*Attention) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Attention) GetNamespace() string {
@@ -3888,7 +3807,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3900,7 +3819,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3913,7 +3832,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{43}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *HealthCheck) GetOrigin() string {
@@ -3961,7 +3880,7 @@ type CheckExpressionsRequest struct {
 
 func (x *CheckExpressionsRequest) Reset() {
 	*x = CheckExpressionsRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3973,7 +3892,7 @@ func (x *CheckExpressionsRequest) String() string {
 func (*CheckExpressionsRequest) ProtoMessage() {}
 
 func (x *CheckExpressionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3986,7 +3905,7 @@ func (x *CheckExpressionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckExpressionsRequest.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CheckExpressionsRequest) GetExpressions() []*CheckExpressionsRequest_Expression {
@@ -4004,7 +3923,7 @@ type CheckExpressionsReply struct {
 
 func (x *CheckExpressionsReply) Reset() {
 	*x = CheckExpressionsReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4016,7 +3935,7 @@ func (x *CheckExpressionsReply) String() string {
 func (*CheckExpressionsReply) ProtoMessage() {}
 
 func (x *CheckExpressionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4029,7 +3948,7 @@ func (x *CheckExpressionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckExpressionsReply.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{43}
 }
 
 // Record is Helm's release record as its metadata tells it: never decoded.
@@ -4057,7 +3976,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4069,7 +3988,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4082,7 +4001,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{46}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Record) GetNamespace() string {
@@ -4206,7 +4125,7 @@ type ObserveBatch struct {
 
 func (x *ObserveBatch) Reset() {
 	*x = ObserveBatch{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4218,7 +4137,7 @@ func (x *ObserveBatch) String() string {
 func (*ObserveBatch) ProtoMessage() {}
 
 func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4231,7 +4150,7 @@ func (x *ObserveBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch.ProtoReflect.Descriptor instead.
 func (*ObserveBatch) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{47}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ObserveBatch) GetRecords() []*ObserveBatch_RecordChange {
@@ -4294,7 +4213,7 @@ type NamespaceSight struct {
 
 func (x *NamespaceSight) Reset() {
 	*x = NamespaceSight{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4306,7 +4225,7 @@ func (x *NamespaceSight) String() string {
 func (*NamespaceSight) ProtoMessage() {}
 
 func (x *NamespaceSight) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4319,7 +4238,7 @@ func (x *NamespaceSight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamespaceSight.ProtoReflect.Descriptor instead.
 func (*NamespaceSight) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{48}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *NamespaceSight) GetNamespace() string {
@@ -4361,7 +4280,7 @@ type ReleaseObjects struct {
 
 func (x *ReleaseObjects) Reset() {
 	*x = ReleaseObjects{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4373,7 +4292,7 @@ func (x *ReleaseObjects) String() string {
 func (*ReleaseObjects) ProtoMessage() {}
 
 func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4386,7 +4305,7 @@ func (x *ReleaseObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseObjects.ProtoReflect.Descriptor instead.
 func (*ReleaseObjects) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{49}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReleaseObjects) GetNamespace() string {
@@ -4462,7 +4381,7 @@ type ObjectState struct {
 
 func (x *ObjectState) Reset() {
 	*x = ObjectState{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4474,7 +4393,7 @@ func (x *ObjectState) String() string {
 func (*ObjectState) ProtoMessage() {}
 
 func (x *ObjectState) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4487,7 +4406,7 @@ func (x *ObjectState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectState.ProtoReflect.Descriptor instead.
 func (*ObjectState) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{50}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ObjectState) GetRef() *Ref {
@@ -4552,7 +4471,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4564,7 +4483,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4577,7 +4496,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{51}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *HistoryRequest) GetCluster() string {
@@ -4624,7 +4543,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4636,7 +4555,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4649,7 +4568,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{52}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *HistoryReply) GetRecords() []*Record {
@@ -4669,7 +4588,7 @@ type HttpHeader struct {
 
 func (x *HttpHeader) Reset() {
 	*x = HttpHeader{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4681,7 +4600,7 @@ func (x *HttpHeader) String() string {
 func (*HttpHeader) ProtoMessage() {}
 
 func (x *HttpHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4694,7 +4613,7 @@ func (x *HttpHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpHeader.ProtoReflect.Descriptor instead.
 func (*HttpHeader) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{53}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *HttpHeader) GetName() string {
@@ -4731,7 +4650,7 @@ type HttpRequest struct {
 
 func (x *HttpRequest) Reset() {
 	*x = HttpRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4743,7 +4662,7 @@ func (x *HttpRequest) String() string {
 func (*HttpRequest) ProtoMessage() {}
 
 func (x *HttpRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4756,7 +4675,7 @@ func (x *HttpRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpRequest.ProtoReflect.Descriptor instead.
 func (*HttpRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{54}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *HttpRequest) GetMethod() string {
@@ -4856,7 +4775,7 @@ type HttpReply struct {
 
 func (x *HttpReply) Reset() {
 	*x = HttpReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4868,7 +4787,7 @@ func (x *HttpReply) String() string {
 func (*HttpReply) ProtoMessage() {}
 
 func (x *HttpReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4881,7 +4800,7 @@ func (x *HttpReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpReply.ProtoReflect.Descriptor instead.
 func (*HttpReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{55}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *HttpReply) GetStatus() int32 {
@@ -4927,7 +4846,7 @@ type CompareRequest struct {
 
 func (x *CompareRequest) Reset() {
 	*x = CompareRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4939,7 +4858,7 @@ func (x *CompareRequest) String() string {
 func (*CompareRequest) ProtoMessage() {}
 
 func (x *CompareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4952,7 +4871,7 @@ func (x *CompareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareRequest.ProtoReflect.Descriptor instead.
 func (*CompareRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{56}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CompareRequest) GetCluster() string {
@@ -4999,7 +4918,7 @@ type CompareReply struct {
 
 func (x *CompareReply) Reset() {
 	*x = CompareReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5011,7 +4930,7 @@ func (x *CompareReply) String() string {
 func (*CompareReply) ProtoMessage() {}
 
 func (x *CompareReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5024,7 +4943,7 @@ func (x *CompareReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareReply.ProtoReflect.Descriptor instead.
 func (*CompareReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{57}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CompareReply) GetObjects() []*Comparison {
@@ -5049,7 +4968,7 @@ type Comparison struct {
 
 func (x *Comparison) Reset() {
 	*x = Comparison{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5061,7 +4980,7 @@ func (x *Comparison) String() string {
 func (*Comparison) ProtoMessage() {}
 
 func (x *Comparison) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5074,7 +4993,7 @@ func (x *Comparison) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Comparison.ProtoReflect.Descriptor instead.
 func (*Comparison) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{58}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Comparison) GetRef() *Ref {
@@ -5130,7 +5049,7 @@ type Difference struct {
 
 func (x *Difference) Reset() {
 	*x = Difference{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5142,7 +5061,7 @@ func (x *Difference) String() string {
 func (*Difference) ProtoMessage() {}
 
 func (x *Difference) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5155,7 +5074,7 @@ func (x *Difference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Difference.ProtoReflect.Descriptor instead.
 func (*Difference) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{59}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Difference) GetPath() string {
@@ -5187,7 +5106,7 @@ type RepairRequest struct {
 
 func (x *RepairRequest) Reset() {
 	*x = RepairRequest{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5199,7 +5118,7 @@ func (x *RepairRequest) String() string {
 func (*RepairRequest) ProtoMessage() {}
 
 func (x *RepairRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5212,7 +5131,7 @@ func (x *RepairRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairRequest.ProtoReflect.Descriptor instead.
 func (*RepairRequest) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{60}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *RepairRequest) GetCluster() string {
@@ -5259,7 +5178,7 @@ type RepairReply struct {
 
 func (x *RepairReply) Reset() {
 	*x = RepairReply{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5271,7 +5190,7 @@ func (x *RepairReply) String() string {
 func (*RepairReply) ProtoMessage() {}
 
 func (x *RepairReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5284,7 +5203,7 @@ func (x *RepairReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairReply.ProtoReflect.Descriptor instead.
 func (*RepairReply) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{61}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *RepairReply) GetObjects() []*RepairReply_Repaired {
@@ -5304,7 +5223,7 @@ type WatchBatch_Change struct {
 
 func (x *WatchBatch_Change) Reset() {
 	*x = WatchBatch_Change{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[62]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5316,7 +5235,7 @@ func (x *WatchBatch_Change) String() string {
 func (*WatchBatch_Change) ProtoMessage() {}
 
 func (x *WatchBatch_Change) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[62]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5359,7 +5278,7 @@ type FindVersionsRequest_Query struct {
 
 func (x *FindVersionsRequest_Query) Reset() {
 	*x = FindVersionsRequest_Query{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[63]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5371,7 +5290,7 @@ func (x *FindVersionsRequest_Query) String() string {
 func (*FindVersionsRequest_Query) ProtoMessage() {}
 
 func (x *FindVersionsRequest_Query) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[63]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5384,7 +5303,7 @@ func (x *FindVersionsRequest_Query) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindVersionsRequest_Query.ProtoReflect.Descriptor instead.
 func (*FindVersionsRequest_Query) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{24, 0}
 }
 
 func (x *FindVersionsRequest_Query) GetName() string {
@@ -5423,7 +5342,7 @@ type FindVersionsReply_Answer struct {
 
 func (x *FindVersionsReply_Answer) Reset() {
 	*x = FindVersionsReply_Answer{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[64]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5435,7 +5354,7 @@ func (x *FindVersionsReply_Answer) String() string {
 func (*FindVersionsReply_Answer) ProtoMessage() {}
 
 func (x *FindVersionsReply_Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[64]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5448,7 +5367,7 @@ func (x *FindVersionsReply_Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindVersionsReply_Answer.ProtoReflect.Descriptor instead.
 func (*FindVersionsReply_Answer) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{27, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{25, 0}
 }
 
 func (x *FindVersionsReply_Answer) GetVersion() string {
@@ -5510,7 +5429,7 @@ type ComposeRequest_Document struct {
 
 func (x *ComposeRequest_Document) Reset() {
 	*x = ComposeRequest_Document{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[65]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5522,7 +5441,7 @@ func (x *ComposeRequest_Document) String() string {
 func (*ComposeRequest_Document) ProtoMessage() {}
 
 func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[65]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5535,7 +5454,7 @@ func (x *ComposeRequest_Document) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest_Document.ProtoReflect.Descriptor instead.
 func (*ComposeRequest_Document) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26, 0}
 }
 
 func (x *ComposeRequest_Document) GetOrigin() string {
@@ -5563,7 +5482,7 @@ type ComposeRequest_Assignment struct {
 
 func (x *ComposeRequest_Assignment) Reset() {
 	*x = ComposeRequest_Assignment{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[66]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5575,7 +5494,7 @@ func (x *ComposeRequest_Assignment) String() string {
 func (*ComposeRequest_Assignment) ProtoMessage() {}
 
 func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[66]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5588,7 +5507,7 @@ func (x *ComposeRequest_Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest_Assignment.ProtoReflect.Descriptor instead.
 func (*ComposeRequest_Assignment) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{28, 1}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{26, 1}
 }
 
 func (x *ComposeRequest_Assignment) GetOrigin() string {
@@ -5622,7 +5541,7 @@ type CheckExpressionsRequest_Expression struct {
 
 func (x *CheckExpressionsRequest_Expression) Reset() {
 	*x = CheckExpressionsRequest_Expression{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[69]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5634,7 +5553,7 @@ func (x *CheckExpressionsRequest_Expression) String() string {
 func (*CheckExpressionsRequest_Expression) ProtoMessage() {}
 
 func (x *CheckExpressionsRequest_Expression) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[69]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5647,7 +5566,7 @@ func (x *CheckExpressionsRequest_Expression) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use CheckExpressionsRequest_Expression.ProtoReflect.Descriptor instead.
 func (*CheckExpressionsRequest_Expression) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{44, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{42, 0}
 }
 
 func (x *CheckExpressionsRequest_Expression) GetOrigin() string {
@@ -5674,7 +5593,7 @@ type ObserveBatch_RecordChange struct {
 
 func (x *ObserveBatch_RecordChange) Reset() {
 	*x = ObserveBatch_RecordChange{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[70]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5686,7 +5605,7 @@ func (x *ObserveBatch_RecordChange) String() string {
 func (*ObserveBatch_RecordChange) ProtoMessage() {}
 
 func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[70]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5699,7 +5618,7 @@ func (x *ObserveBatch_RecordChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveBatch_RecordChange.ProtoReflect.Descriptor instead.
 func (*ObserveBatch_RecordChange) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{47, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{45, 0}
 }
 
 func (x *ObserveBatch_RecordChange) GetRecord() *Record {
@@ -5726,7 +5645,7 @@ type RepairRequest_Part struct {
 
 func (x *RepairRequest_Part) Reset() {
 	*x = RepairRequest_Part{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[71]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5738,7 +5657,7 @@ func (x *RepairRequest_Part) String() string {
 func (*RepairRequest_Part) ProtoMessage() {}
 
 func (x *RepairRequest_Part) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[71]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5751,7 +5670,7 @@ func (x *RepairRequest_Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairRequest_Part.ProtoReflect.Descriptor instead.
 func (*RepairRequest_Part) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{60, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{58, 0}
 }
 
 func (x *RepairRequest_Part) GetRef() *Ref {
@@ -5778,7 +5697,7 @@ type RepairReply_Repaired struct {
 
 func (x *RepairReply_Repaired) Reset() {
 	*x = RepairReply_Repaired{}
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[72]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5790,7 +5709,7 @@ func (x *RepairReply_Repaired) String() string {
 func (*RepairReply_Repaired) ProtoMessage() {}
 
 func (x *RepairReply_Repaired) ProtoReflect() protoreflect.Message {
-	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[72]
+	mi := &file_pilothouse_engine_v1_engine_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5803,7 +5722,7 @@ func (x *RepairReply_Repaired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepairReply_Repaired.ProtoReflect.Descriptor instead.
 func (*RepairReply_Repaired) Descriptor() ([]byte, []int) {
-	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{61, 0}
+	return file_pilothouse_engine_v1_engine_proto_rawDescGZIP(), []int{59, 0}
 }
 
 func (x *RepairReply_Repaired) GetRef() *Ref {
@@ -5911,10 +5830,7 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x06object\x18\x02 \x01(\fR\x06object\"\x19\n" +
 	"\x04Type\x12\a\n" +
 	"\x03PUT\x10\x00\x12\b\n" +
-	"\x04GONE\x10\x01\"c\n" +
-	"\vObjectCalls\x126\n" +
-	"\x05calls\x18\x01 \x03(\v2 .pilothouse.engine.v1.ObjectCallR\x05calls\x12\x1c\n" +
-	"\tcancelled\x18\x02 \x03(\x04R\tcancelled\"\x8f\x03\n" +
+	"\x04GONE\x10\x01\"\xa9\x03\n" +
 	"\n" +
 	"ObjectCall\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x124\n" +
@@ -5923,10 +5839,9 @@ const file_pilothouse_engine_v1_engine_proto_rawDesc = "" +
 	"\x05patch\x18\x04 \x01(\v2\".pilothouse.engine.v1.PatchRequestH\x00R\x05patch\x12=\n" +
 	"\x06delete\x18\x05 \x01(\v2#.pilothouse.engine.v1.DeleteRequestH\x00R\x06delete\x12=\n" +
 	"\x06review\x18\x06 \x01(\v2#.pilothouse.engine.v1.ReviewRequestH\x00R\x06review\x12:\n" +
-	"\x05watch\x18\a \x01(\v2\".pilothouse.engine.v1.WatchRequestH\x00R\x05watchB\x06\n" +
-	"\x04verb\"M\n" +
-	"\rObjectAnswers\x12<\n" +
-	"\aanswers\x18\x01 \x03(\v2\".pilothouse.engine.v1.ObjectAnswerR\aanswers\"\xa1\x01\n" +
+	"\x05watch\x18\a \x01(\v2\".pilothouse.engine.v1.WatchRequestH\x00R\x05watch\x12\x18\n" +
+	"\x06cancel\x18\b \x01(\bH\x00R\x06cancelB\x06\n" +
+	"\x04verb\"\xa1\x01\n" +
 	"\fObjectAnswer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
 	"\x06object\x18\x02 \x01(\fR\x06object\x121\n" +
@@ -6373,7 +6288,7 @@ func file_pilothouse_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_pilothouse_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 73)
+var file_pilothouse_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
 var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(WatchMode)(0),                             // 0: pilothouse.engine.v1.WatchMode
 	(Fault_Kind)(0),                            // 1: pilothouse.engine.v1.Fault.Kind
@@ -6392,182 +6307,178 @@ var file_pilothouse_engine_v1_engine_proto_goTypes = []any{
 	(*Resource)(nil),                           // 14: pilothouse.engine.v1.Resource
 	(*WatchRequest)(nil),                       // 15: pilothouse.engine.v1.WatchRequest
 	(*WatchBatch)(nil),                         // 16: pilothouse.engine.v1.WatchBatch
-	(*ObjectCalls)(nil),                        // 17: pilothouse.engine.v1.ObjectCalls
-	(*ObjectCall)(nil),                         // 18: pilothouse.engine.v1.ObjectCall
-	(*ObjectAnswers)(nil),                      // 19: pilothouse.engine.v1.ObjectAnswers
-	(*ObjectAnswer)(nil),                       // 20: pilothouse.engine.v1.ObjectAnswer
-	(*GetRequest)(nil),                         // 21: pilothouse.engine.v1.GetRequest
-	(*ListRequest)(nil),                        // 22: pilothouse.engine.v1.ListRequest
-	(*ListPage)(nil),                           // 23: pilothouse.engine.v1.ListPage
-	(*CreateRequest)(nil),                      // 24: pilothouse.engine.v1.CreateRequest
-	(*PatchRequest)(nil),                       // 25: pilothouse.engine.v1.PatchRequest
-	(*DeleteRequest)(nil),                      // 26: pilothouse.engine.v1.DeleteRequest
-	(*ReviewRequest)(nil),                      // 27: pilothouse.engine.v1.ReviewRequest
-	(*ChartSource)(nil),                        // 28: pilothouse.engine.v1.ChartSource
-	(*GitSource)(nil),                          // 29: pilothouse.engine.v1.GitSource
-	(*Verification)(nil),                       // 30: pilothouse.engine.v1.Verification
-	(*ResolveChartRequest)(nil),                // 31: pilothouse.engine.v1.ResolveChartRequest
-	(*ResolveChartReply)(nil),                  // 32: pilothouse.engine.v1.ResolveChartReply
-	(*FindVersionsRequest)(nil),                // 33: pilothouse.engine.v1.FindVersionsRequest
-	(*FindVersionsReply)(nil),                  // 34: pilothouse.engine.v1.FindVersionsReply
-	(*ComposeRequest)(nil),                     // 35: pilothouse.engine.v1.ComposeRequest
-	(*ComposeReply)(nil),                       // 36: pilothouse.engine.v1.ComposeReply
-	(*Ref)(nil),                                // 37: pilothouse.engine.v1.Ref
-	(*RenderRequest)(nil),                      // 38: pilothouse.engine.v1.RenderRequest
-	(*RenderReply)(nil),                        // 39: pilothouse.engine.v1.RenderReply
-	(*RunRequest)(nil),                         // 40: pilothouse.engine.v1.RunRequest
-	(*Around)(nil),                             // 41: pilothouse.engine.v1.Around
-	(*Exemption)(nil),                          // 42: pilothouse.engine.v1.Exemption
-	(*RunEvent)(nil),                           // 43: pilothouse.engine.v1.RunEvent
-	(*Progress)(nil),                           // 44: pilothouse.engine.v1.Progress
-	(*Outcome)(nil),                            // 45: pilothouse.engine.v1.Outcome
-	(*HookResult)(nil),                         // 46: pilothouse.engine.v1.HookResult
-	(*HookLog)(nil),                            // 47: pilothouse.engine.v1.HookLog
-	(*ObserveRequest)(nil),                     // 48: pilothouse.engine.v1.ObserveRequest
-	(*Attention)(nil),                          // 49: pilothouse.engine.v1.Attention
-	(*HealthCheck)(nil),                        // 50: pilothouse.engine.v1.HealthCheck
-	(*CheckExpressionsRequest)(nil),            // 51: pilothouse.engine.v1.CheckExpressionsRequest
-	(*CheckExpressionsReply)(nil),              // 52: pilothouse.engine.v1.CheckExpressionsReply
-	(*Record)(nil),                             // 53: pilothouse.engine.v1.Record
-	(*ObserveBatch)(nil),                       // 54: pilothouse.engine.v1.ObserveBatch
-	(*NamespaceSight)(nil),                     // 55: pilothouse.engine.v1.NamespaceSight
-	(*ReleaseObjects)(nil),                     // 56: pilothouse.engine.v1.ReleaseObjects
-	(*ObjectState)(nil),                        // 57: pilothouse.engine.v1.ObjectState
-	(*HistoryRequest)(nil),                     // 58: pilothouse.engine.v1.HistoryRequest
-	(*HistoryReply)(nil),                       // 59: pilothouse.engine.v1.HistoryReply
-	(*HttpHeader)(nil),                         // 60: pilothouse.engine.v1.HttpHeader
-	(*HttpRequest)(nil),                        // 61: pilothouse.engine.v1.HttpRequest
-	(*HttpReply)(nil),                          // 62: pilothouse.engine.v1.HttpReply
-	(*CompareRequest)(nil),                     // 63: pilothouse.engine.v1.CompareRequest
-	(*CompareReply)(nil),                       // 64: pilothouse.engine.v1.CompareReply
-	(*Comparison)(nil),                         // 65: pilothouse.engine.v1.Comparison
-	(*Difference)(nil),                         // 66: pilothouse.engine.v1.Difference
-	(*RepairRequest)(nil),                      // 67: pilothouse.engine.v1.RepairRequest
-	(*RepairReply)(nil),                        // 68: pilothouse.engine.v1.RepairReply
-	(*WatchBatch_Change)(nil),                  // 69: pilothouse.engine.v1.WatchBatch.Change
-	(*FindVersionsRequest_Query)(nil),          // 70: pilothouse.engine.v1.FindVersionsRequest.Query
-	(*FindVersionsReply_Answer)(nil),           // 71: pilothouse.engine.v1.FindVersionsReply.Answer
-	(*ComposeRequest_Document)(nil),            // 72: pilothouse.engine.v1.ComposeRequest.Document
-	(*ComposeRequest_Assignment)(nil),          // 73: pilothouse.engine.v1.ComposeRequest.Assignment
-	nil,                                        // 74: pilothouse.engine.v1.RunRequest.LabelsEntry
-	nil,                                        // 75: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	(*CheckExpressionsRequest_Expression)(nil), // 76: pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	(*ObserveBatch_RecordChange)(nil),          // 77: pilothouse.engine.v1.ObserveBatch.RecordChange
-	(*RepairRequest_Part)(nil),                 // 78: pilothouse.engine.v1.RepairRequest.Part
-	(*RepairReply_Repaired)(nil),               // 79: pilothouse.engine.v1.RepairReply.Repaired
+	(*ObjectCall)(nil),                         // 17: pilothouse.engine.v1.ObjectCall
+	(*ObjectAnswer)(nil),                       // 18: pilothouse.engine.v1.ObjectAnswer
+	(*GetRequest)(nil),                         // 19: pilothouse.engine.v1.GetRequest
+	(*ListRequest)(nil),                        // 20: pilothouse.engine.v1.ListRequest
+	(*ListPage)(nil),                           // 21: pilothouse.engine.v1.ListPage
+	(*CreateRequest)(nil),                      // 22: pilothouse.engine.v1.CreateRequest
+	(*PatchRequest)(nil),                       // 23: pilothouse.engine.v1.PatchRequest
+	(*DeleteRequest)(nil),                      // 24: pilothouse.engine.v1.DeleteRequest
+	(*ReviewRequest)(nil),                      // 25: pilothouse.engine.v1.ReviewRequest
+	(*ChartSource)(nil),                        // 26: pilothouse.engine.v1.ChartSource
+	(*GitSource)(nil),                          // 27: pilothouse.engine.v1.GitSource
+	(*Verification)(nil),                       // 28: pilothouse.engine.v1.Verification
+	(*ResolveChartRequest)(nil),                // 29: pilothouse.engine.v1.ResolveChartRequest
+	(*ResolveChartReply)(nil),                  // 30: pilothouse.engine.v1.ResolveChartReply
+	(*FindVersionsRequest)(nil),                // 31: pilothouse.engine.v1.FindVersionsRequest
+	(*FindVersionsReply)(nil),                  // 32: pilothouse.engine.v1.FindVersionsReply
+	(*ComposeRequest)(nil),                     // 33: pilothouse.engine.v1.ComposeRequest
+	(*ComposeReply)(nil),                       // 34: pilothouse.engine.v1.ComposeReply
+	(*Ref)(nil),                                // 35: pilothouse.engine.v1.Ref
+	(*RenderRequest)(nil),                      // 36: pilothouse.engine.v1.RenderRequest
+	(*RenderReply)(nil),                        // 37: pilothouse.engine.v1.RenderReply
+	(*RunRequest)(nil),                         // 38: pilothouse.engine.v1.RunRequest
+	(*Around)(nil),                             // 39: pilothouse.engine.v1.Around
+	(*Exemption)(nil),                          // 40: pilothouse.engine.v1.Exemption
+	(*RunEvent)(nil),                           // 41: pilothouse.engine.v1.RunEvent
+	(*Progress)(nil),                           // 42: pilothouse.engine.v1.Progress
+	(*Outcome)(nil),                            // 43: pilothouse.engine.v1.Outcome
+	(*HookResult)(nil),                         // 44: pilothouse.engine.v1.HookResult
+	(*HookLog)(nil),                            // 45: pilothouse.engine.v1.HookLog
+	(*ObserveRequest)(nil),                     // 46: pilothouse.engine.v1.ObserveRequest
+	(*Attention)(nil),                          // 47: pilothouse.engine.v1.Attention
+	(*HealthCheck)(nil),                        // 48: pilothouse.engine.v1.HealthCheck
+	(*CheckExpressionsRequest)(nil),            // 49: pilothouse.engine.v1.CheckExpressionsRequest
+	(*CheckExpressionsReply)(nil),              // 50: pilothouse.engine.v1.CheckExpressionsReply
+	(*Record)(nil),                             // 51: pilothouse.engine.v1.Record
+	(*ObserveBatch)(nil),                       // 52: pilothouse.engine.v1.ObserveBatch
+	(*NamespaceSight)(nil),                     // 53: pilothouse.engine.v1.NamespaceSight
+	(*ReleaseObjects)(nil),                     // 54: pilothouse.engine.v1.ReleaseObjects
+	(*ObjectState)(nil),                        // 55: pilothouse.engine.v1.ObjectState
+	(*HistoryRequest)(nil),                     // 56: pilothouse.engine.v1.HistoryRequest
+	(*HistoryReply)(nil),                       // 57: pilothouse.engine.v1.HistoryReply
+	(*HttpHeader)(nil),                         // 58: pilothouse.engine.v1.HttpHeader
+	(*HttpRequest)(nil),                        // 59: pilothouse.engine.v1.HttpRequest
+	(*HttpReply)(nil),                          // 60: pilothouse.engine.v1.HttpReply
+	(*CompareRequest)(nil),                     // 61: pilothouse.engine.v1.CompareRequest
+	(*CompareReply)(nil),                       // 62: pilothouse.engine.v1.CompareReply
+	(*Comparison)(nil),                         // 63: pilothouse.engine.v1.Comparison
+	(*Difference)(nil),                         // 64: pilothouse.engine.v1.Difference
+	(*RepairRequest)(nil),                      // 65: pilothouse.engine.v1.RepairRequest
+	(*RepairReply)(nil),                        // 66: pilothouse.engine.v1.RepairReply
+	(*WatchBatch_Change)(nil),                  // 67: pilothouse.engine.v1.WatchBatch.Change
+	(*FindVersionsRequest_Query)(nil),          // 68: pilothouse.engine.v1.FindVersionsRequest.Query
+	(*FindVersionsReply_Answer)(nil),           // 69: pilothouse.engine.v1.FindVersionsReply.Answer
+	(*ComposeRequest_Document)(nil),            // 70: pilothouse.engine.v1.ComposeRequest.Document
+	(*ComposeRequest_Assignment)(nil),          // 71: pilothouse.engine.v1.ComposeRequest.Assignment
+	nil,                                        // 72: pilothouse.engine.v1.RunRequest.LabelsEntry
+	nil,                                        // 73: pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	(*CheckExpressionsRequest_Expression)(nil), // 74: pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	(*ObserveBatch_RecordChange)(nil),          // 75: pilothouse.engine.v1.ObserveBatch.RecordChange
+	(*RepairRequest_Part)(nil),                 // 76: pilothouse.engine.v1.RepairRequest.Part
+	(*RepairReply_Repaired)(nil),               // 77: pilothouse.engine.v1.RepairReply.Repaired
 }
 var file_pilothouse_engine_v1_engine_proto_depIdxs = []int32{
 	1,  // 0: pilothouse.engine.v1.Fault.kind:type_name -> pilothouse.engine.v1.Fault.Kind
 	12, // 1: pilothouse.engine.v1.ConnectRequest.impersonate:type_name -> pilothouse.engine.v1.Impersonation
 	11, // 2: pilothouse.engine.v1.ConnectRequest.identity:type_name -> pilothouse.engine.v1.Identity
 	14, // 3: pilothouse.engine.v1.WatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	69, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
+	67, // 4: pilothouse.engine.v1.WatchBatch.changes:type_name -> pilothouse.engine.v1.WatchBatch.Change
 	7,  // 5: pilothouse.engine.v1.WatchBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	18, // 6: pilothouse.engine.v1.ObjectCalls.calls:type_name -> pilothouse.engine.v1.ObjectCall
-	21, // 7: pilothouse.engine.v1.ObjectCall.get:type_name -> pilothouse.engine.v1.GetRequest
-	24, // 8: pilothouse.engine.v1.ObjectCall.create:type_name -> pilothouse.engine.v1.CreateRequest
-	25, // 9: pilothouse.engine.v1.ObjectCall.patch:type_name -> pilothouse.engine.v1.PatchRequest
-	26, // 10: pilothouse.engine.v1.ObjectCall.delete:type_name -> pilothouse.engine.v1.DeleteRequest
-	27, // 11: pilothouse.engine.v1.ObjectCall.review:type_name -> pilothouse.engine.v1.ReviewRequest
-	15, // 12: pilothouse.engine.v1.ObjectCall.watch:type_name -> pilothouse.engine.v1.WatchRequest
-	20, // 13: pilothouse.engine.v1.ObjectAnswers.answers:type_name -> pilothouse.engine.v1.ObjectAnswer
-	7,  // 14: pilothouse.engine.v1.ObjectAnswer.fault:type_name -> pilothouse.engine.v1.Fault
-	16, // 15: pilothouse.engine.v1.ObjectAnswer.batch:type_name -> pilothouse.engine.v1.WatchBatch
-	14, // 16: pilothouse.engine.v1.GetRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	14, // 17: pilothouse.engine.v1.ListRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	14, // 18: pilothouse.engine.v1.CreateRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	14, // 19: pilothouse.engine.v1.PatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	3,  // 20: pilothouse.engine.v1.PatchRequest.type:type_name -> pilothouse.engine.v1.PatchRequest.Type
-	14, // 21: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	14, // 22: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
-	29, // 23: pilothouse.engine.v1.ChartSource.git:type_name -> pilothouse.engine.v1.GitSource
-	30, // 24: pilothouse.engine.v1.ChartSource.verify:type_name -> pilothouse.engine.v1.Verification
-	28, // 25: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	28, // 26: pilothouse.engine.v1.FindVersionsRequest.source:type_name -> pilothouse.engine.v1.ChartSource
-	70, // 27: pilothouse.engine.v1.FindVersionsRequest.queries:type_name -> pilothouse.engine.v1.FindVersionsRequest.Query
-	71, // 28: pilothouse.engine.v1.FindVersionsReply.answers:type_name -> pilothouse.engine.v1.FindVersionsReply.Answer
-	72, // 29: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	73, // 30: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
-	72, // 31: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
-	37, // 32: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
-	4,  // 33: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
-	74, // 34: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
-	75, // 35: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
-	41, // 36: pilothouse.engine.v1.RunRequest.around:type_name -> pilothouse.engine.v1.Around
-	42, // 37: pilothouse.engine.v1.Around.leave:type_name -> pilothouse.engine.v1.Exemption
-	44, // 38: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
-	45, // 39: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
-	5,  // 40: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
-	46, // 41: pilothouse.engine.v1.Progress.hooks:type_name -> pilothouse.engine.v1.HookResult
-	53, // 42: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
-	7,  // 43: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
-	37, // 44: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
-	47, // 45: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
-	46, // 46: pilothouse.engine.v1.Outcome.tests:type_name -> pilothouse.engine.v1.HookResult
-	46, // 47: pilothouse.engine.v1.Outcome.hooks:type_name -> pilothouse.engine.v1.HookResult
-	49, // 48: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
-	50, // 49: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
-	37, // 50: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
-	76, // 51: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
-	77, // 52: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
-	56, // 53: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
-	7,  // 54: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
-	55, // 55: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
-	7,  // 56: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
-	57, // 57: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
-	57, // 58: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
-	0,  // 59: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
-	37, // 60: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
-	6,  // 61: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
-	53, // 62: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
-	60, // 63: pilothouse.engine.v1.HttpRequest.headers:type_name -> pilothouse.engine.v1.HttpHeader
-	60, // 64: pilothouse.engine.v1.HttpReply.headers:type_name -> pilothouse.engine.v1.HttpHeader
-	37, // 65: pilothouse.engine.v1.CompareRequest.objects:type_name -> pilothouse.engine.v1.Ref
-	65, // 66: pilothouse.engine.v1.CompareReply.objects:type_name -> pilothouse.engine.v1.Comparison
-	37, // 67: pilothouse.engine.v1.Comparison.ref:type_name -> pilothouse.engine.v1.Ref
-	66, // 68: pilothouse.engine.v1.Comparison.differences:type_name -> pilothouse.engine.v1.Difference
-	7,  // 69: pilothouse.engine.v1.Comparison.fault:type_name -> pilothouse.engine.v1.Fault
-	78, // 70: pilothouse.engine.v1.RepairRequest.objects:type_name -> pilothouse.engine.v1.RepairRequest.Part
-	79, // 71: pilothouse.engine.v1.RepairReply.objects:type_name -> pilothouse.engine.v1.RepairReply.Repaired
-	2,  // 72: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
-	7,  // 73: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
-	53, // 74: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
-	37, // 75: pilothouse.engine.v1.RepairRequest.Part.ref:type_name -> pilothouse.engine.v1.Ref
-	37, // 76: pilothouse.engine.v1.RepairReply.Repaired.ref:type_name -> pilothouse.engine.v1.Ref
-	7,  // 77: pilothouse.engine.v1.RepairReply.Repaired.fault:type_name -> pilothouse.engine.v1.Fault
-	8,  // 78: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
-	10, // 79: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
-	22, // 80: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
-	31, // 81: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
-	33, // 82: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
-	35, // 83: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
-	38, // 84: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
-	40, // 85: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
-	48, // 86: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
-	51, // 87: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
-	58, // 88: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
-	63, // 89: pilothouse.engine.v1.Engine.Compare:input_type -> pilothouse.engine.v1.CompareRequest
-	67, // 90: pilothouse.engine.v1.Engine.Repair:input_type -> pilothouse.engine.v1.RepairRequest
-	61, // 91: pilothouse.engine.v1.Engine.Http:input_type -> pilothouse.engine.v1.HttpRequest
-	9,  // 92: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
-	13, // 93: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
-	23, // 94: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
-	32, // 95: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
-	34, // 96: pilothouse.engine.v1.Engine.FindVersions:output_type -> pilothouse.engine.v1.FindVersionsReply
-	36, // 97: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
-	39, // 98: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
-	43, // 99: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
-	54, // 100: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
-	52, // 101: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
-	59, // 102: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
-	64, // 103: pilothouse.engine.v1.Engine.Compare:output_type -> pilothouse.engine.v1.CompareReply
-	68, // 104: pilothouse.engine.v1.Engine.Repair:output_type -> pilothouse.engine.v1.RepairReply
-	62, // 105: pilothouse.engine.v1.Engine.Http:output_type -> pilothouse.engine.v1.HttpReply
-	92, // [92:106] is the sub-list for method output_type
-	78, // [78:92] is the sub-list for method input_type
-	78, // [78:78] is the sub-list for extension type_name
-	78, // [78:78] is the sub-list for extension extendee
-	0,  // [0:78] is the sub-list for field type_name
+	19, // 6: pilothouse.engine.v1.ObjectCall.get:type_name -> pilothouse.engine.v1.GetRequest
+	22, // 7: pilothouse.engine.v1.ObjectCall.create:type_name -> pilothouse.engine.v1.CreateRequest
+	23, // 8: pilothouse.engine.v1.ObjectCall.patch:type_name -> pilothouse.engine.v1.PatchRequest
+	24, // 9: pilothouse.engine.v1.ObjectCall.delete:type_name -> pilothouse.engine.v1.DeleteRequest
+	25, // 10: pilothouse.engine.v1.ObjectCall.review:type_name -> pilothouse.engine.v1.ReviewRequest
+	15, // 11: pilothouse.engine.v1.ObjectCall.watch:type_name -> pilothouse.engine.v1.WatchRequest
+	7,  // 12: pilothouse.engine.v1.ObjectAnswer.fault:type_name -> pilothouse.engine.v1.Fault
+	16, // 13: pilothouse.engine.v1.ObjectAnswer.batch:type_name -> pilothouse.engine.v1.WatchBatch
+	14, // 14: pilothouse.engine.v1.GetRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 15: pilothouse.engine.v1.ListRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 16: pilothouse.engine.v1.CreateRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 17: pilothouse.engine.v1.PatchRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	3,  // 18: pilothouse.engine.v1.PatchRequest.type:type_name -> pilothouse.engine.v1.PatchRequest.Type
+	14, // 19: pilothouse.engine.v1.DeleteRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	14, // 20: pilothouse.engine.v1.ReviewRequest.resource:type_name -> pilothouse.engine.v1.Resource
+	27, // 21: pilothouse.engine.v1.ChartSource.git:type_name -> pilothouse.engine.v1.GitSource
+	28, // 22: pilothouse.engine.v1.ChartSource.verify:type_name -> pilothouse.engine.v1.Verification
+	26, // 23: pilothouse.engine.v1.ResolveChartRequest.source:type_name -> pilothouse.engine.v1.ChartSource
+	26, // 24: pilothouse.engine.v1.FindVersionsRequest.source:type_name -> pilothouse.engine.v1.ChartSource
+	68, // 25: pilothouse.engine.v1.FindVersionsRequest.queries:type_name -> pilothouse.engine.v1.FindVersionsRequest.Query
+	69, // 26: pilothouse.engine.v1.FindVersionsReply.answers:type_name -> pilothouse.engine.v1.FindVersionsReply.Answer
+	70, // 27: pilothouse.engine.v1.ComposeRequest.documents:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	71, // 28: pilothouse.engine.v1.ComposeRequest.assignments:type_name -> pilothouse.engine.v1.ComposeRequest.Assignment
+	70, // 29: pilothouse.engine.v1.ComposeRequest.patches:type_name -> pilothouse.engine.v1.ComposeRequest.Document
+	35, // 30: pilothouse.engine.v1.RenderReply.inventory:type_name -> pilothouse.engine.v1.Ref
+	4,  // 31: pilothouse.engine.v1.RunRequest.action:type_name -> pilothouse.engine.v1.RunRequest.Action
+	72, // 32: pilothouse.engine.v1.RunRequest.labels:type_name -> pilothouse.engine.v1.RunRequest.LabelsEntry
+	73, // 33: pilothouse.engine.v1.RunRequest.chart_annotations:type_name -> pilothouse.engine.v1.RunRequest.ChartAnnotationsEntry
+	39, // 34: pilothouse.engine.v1.RunRequest.around:type_name -> pilothouse.engine.v1.Around
+	40, // 35: pilothouse.engine.v1.Around.leave:type_name -> pilothouse.engine.v1.Exemption
+	42, // 36: pilothouse.engine.v1.RunEvent.progress:type_name -> pilothouse.engine.v1.Progress
+	43, // 37: pilothouse.engine.v1.RunEvent.outcome:type_name -> pilothouse.engine.v1.Outcome
+	5,  // 38: pilothouse.engine.v1.Progress.phase:type_name -> pilothouse.engine.v1.Progress.Phase
+	44, // 39: pilothouse.engine.v1.Progress.hooks:type_name -> pilothouse.engine.v1.HookResult
+	51, // 40: pilothouse.engine.v1.Outcome.record:type_name -> pilothouse.engine.v1.Record
+	7,  // 41: pilothouse.engine.v1.Outcome.fault:type_name -> pilothouse.engine.v1.Fault
+	35, // 42: pilothouse.engine.v1.Outcome.inventory:type_name -> pilothouse.engine.v1.Ref
+	45, // 43: pilothouse.engine.v1.Outcome.logs:type_name -> pilothouse.engine.v1.HookLog
+	44, // 44: pilothouse.engine.v1.Outcome.tests:type_name -> pilothouse.engine.v1.HookResult
+	44, // 45: pilothouse.engine.v1.Outcome.hooks:type_name -> pilothouse.engine.v1.HookResult
+	47, // 46: pilothouse.engine.v1.ObserveRequest.attend:type_name -> pilothouse.engine.v1.Attention
+	48, // 47: pilothouse.engine.v1.Attention.health_checks:type_name -> pilothouse.engine.v1.HealthCheck
+	35, // 48: pilothouse.engine.v1.Attention.external:type_name -> pilothouse.engine.v1.Ref
+	74, // 49: pilothouse.engine.v1.CheckExpressionsRequest.expressions:type_name -> pilothouse.engine.v1.CheckExpressionsRequest.Expression
+	75, // 50: pilothouse.engine.v1.ObserveBatch.records:type_name -> pilothouse.engine.v1.ObserveBatch.RecordChange
+	54, // 51: pilothouse.engine.v1.ObserveBatch.objects:type_name -> pilothouse.engine.v1.ReleaseObjects
+	7,  // 52: pilothouse.engine.v1.ObserveBatch.fault:type_name -> pilothouse.engine.v1.Fault
+	53, // 53: pilothouse.engine.v1.ObserveBatch.namespaces:type_name -> pilothouse.engine.v1.NamespaceSight
+	7,  // 54: pilothouse.engine.v1.NamespaceSight.fault:type_name -> pilothouse.engine.v1.Fault
+	55, // 55: pilothouse.engine.v1.ReleaseObjects.states:type_name -> pilothouse.engine.v1.ObjectState
+	55, // 56: pilothouse.engine.v1.ReleaseObjects.external:type_name -> pilothouse.engine.v1.ObjectState
+	0,  // 57: pilothouse.engine.v1.ReleaseObjects.watch:type_name -> pilothouse.engine.v1.WatchMode
+	35, // 58: pilothouse.engine.v1.ObjectState.ref:type_name -> pilothouse.engine.v1.Ref
+	6,  // 59: pilothouse.engine.v1.ObjectState.state:type_name -> pilothouse.engine.v1.ObjectState.State
+	51, // 60: pilothouse.engine.v1.HistoryReply.records:type_name -> pilothouse.engine.v1.Record
+	58, // 61: pilothouse.engine.v1.HttpRequest.headers:type_name -> pilothouse.engine.v1.HttpHeader
+	58, // 62: pilothouse.engine.v1.HttpReply.headers:type_name -> pilothouse.engine.v1.HttpHeader
+	35, // 63: pilothouse.engine.v1.CompareRequest.objects:type_name -> pilothouse.engine.v1.Ref
+	63, // 64: pilothouse.engine.v1.CompareReply.objects:type_name -> pilothouse.engine.v1.Comparison
+	35, // 65: pilothouse.engine.v1.Comparison.ref:type_name -> pilothouse.engine.v1.Ref
+	64, // 66: pilothouse.engine.v1.Comparison.differences:type_name -> pilothouse.engine.v1.Difference
+	7,  // 67: pilothouse.engine.v1.Comparison.fault:type_name -> pilothouse.engine.v1.Fault
+	76, // 68: pilothouse.engine.v1.RepairRequest.objects:type_name -> pilothouse.engine.v1.RepairRequest.Part
+	77, // 69: pilothouse.engine.v1.RepairReply.objects:type_name -> pilothouse.engine.v1.RepairReply.Repaired
+	2,  // 70: pilothouse.engine.v1.WatchBatch.Change.type:type_name -> pilothouse.engine.v1.WatchBatch.Type
+	7,  // 71: pilothouse.engine.v1.FindVersionsReply.Answer.fault:type_name -> pilothouse.engine.v1.Fault
+	51, // 72: pilothouse.engine.v1.ObserveBatch.RecordChange.record:type_name -> pilothouse.engine.v1.Record
+	35, // 73: pilothouse.engine.v1.RepairRequest.Part.ref:type_name -> pilothouse.engine.v1.Ref
+	35, // 74: pilothouse.engine.v1.RepairReply.Repaired.ref:type_name -> pilothouse.engine.v1.Ref
+	7,  // 75: pilothouse.engine.v1.RepairReply.Repaired.fault:type_name -> pilothouse.engine.v1.Fault
+	8,  // 76: pilothouse.engine.v1.Engine.Hello:input_type -> pilothouse.engine.v1.HelloRequest
+	10, // 77: pilothouse.engine.v1.Engine.Connect:input_type -> pilothouse.engine.v1.ConnectRequest
+	20, // 78: pilothouse.engine.v1.Engine.List:input_type -> pilothouse.engine.v1.ListRequest
+	29, // 79: pilothouse.engine.v1.Engine.ResolveChart:input_type -> pilothouse.engine.v1.ResolveChartRequest
+	31, // 80: pilothouse.engine.v1.Engine.FindVersions:input_type -> pilothouse.engine.v1.FindVersionsRequest
+	33, // 81: pilothouse.engine.v1.Engine.Compose:input_type -> pilothouse.engine.v1.ComposeRequest
+	36, // 82: pilothouse.engine.v1.Engine.Render:input_type -> pilothouse.engine.v1.RenderRequest
+	38, // 83: pilothouse.engine.v1.Engine.Run:input_type -> pilothouse.engine.v1.RunRequest
+	46, // 84: pilothouse.engine.v1.Engine.Observe:input_type -> pilothouse.engine.v1.ObserveRequest
+	49, // 85: pilothouse.engine.v1.Engine.CheckExpressions:input_type -> pilothouse.engine.v1.CheckExpressionsRequest
+	56, // 86: pilothouse.engine.v1.Engine.History:input_type -> pilothouse.engine.v1.HistoryRequest
+	61, // 87: pilothouse.engine.v1.Engine.Compare:input_type -> pilothouse.engine.v1.CompareRequest
+	65, // 88: pilothouse.engine.v1.Engine.Repair:input_type -> pilothouse.engine.v1.RepairRequest
+	59, // 89: pilothouse.engine.v1.Engine.Http:input_type -> pilothouse.engine.v1.HttpRequest
+	9,  // 90: pilothouse.engine.v1.Engine.Hello:output_type -> pilothouse.engine.v1.HelloReply
+	13, // 91: pilothouse.engine.v1.Engine.Connect:output_type -> pilothouse.engine.v1.ConnectReply
+	21, // 92: pilothouse.engine.v1.Engine.List:output_type -> pilothouse.engine.v1.ListPage
+	30, // 93: pilothouse.engine.v1.Engine.ResolveChart:output_type -> pilothouse.engine.v1.ResolveChartReply
+	32, // 94: pilothouse.engine.v1.Engine.FindVersions:output_type -> pilothouse.engine.v1.FindVersionsReply
+	34, // 95: pilothouse.engine.v1.Engine.Compose:output_type -> pilothouse.engine.v1.ComposeReply
+	37, // 96: pilothouse.engine.v1.Engine.Render:output_type -> pilothouse.engine.v1.RenderReply
+	41, // 97: pilothouse.engine.v1.Engine.Run:output_type -> pilothouse.engine.v1.RunEvent
+	52, // 98: pilothouse.engine.v1.Engine.Observe:output_type -> pilothouse.engine.v1.ObserveBatch
+	50, // 99: pilothouse.engine.v1.Engine.CheckExpressions:output_type -> pilothouse.engine.v1.CheckExpressionsReply
+	57, // 100: pilothouse.engine.v1.Engine.History:output_type -> pilothouse.engine.v1.HistoryReply
+	62, // 101: pilothouse.engine.v1.Engine.Compare:output_type -> pilothouse.engine.v1.CompareReply
+	66, // 102: pilothouse.engine.v1.Engine.Repair:output_type -> pilothouse.engine.v1.RepairReply
+	60, // 103: pilothouse.engine.v1.Engine.Http:output_type -> pilothouse.engine.v1.HttpReply
+	90, // [90:104] is the sub-list for method output_type
+	76, // [76:90] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_pilothouse_engine_v1_engine_proto_init() }
@@ -6579,15 +6490,16 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 		(*ConnectRequest_Kubeconfig)(nil),
 		(*ConnectRequest_InCluster)(nil),
 	}
-	file_pilothouse_engine_v1_engine_proto_msgTypes[11].OneofWrappers = []any{
+	file_pilothouse_engine_v1_engine_proto_msgTypes[10].OneofWrappers = []any{
 		(*ObjectCall_Get)(nil),
 		(*ObjectCall_Create)(nil),
 		(*ObjectCall_Patch)(nil),
 		(*ObjectCall_Delete)(nil),
 		(*ObjectCall_Review)(nil),
 		(*ObjectCall_Watch)(nil),
+		(*ObjectCall_Cancel)(nil),
 	}
-	file_pilothouse_engine_v1_engine_proto_msgTypes[36].OneofWrappers = []any{
+	file_pilothouse_engine_v1_engine_proto_msgTypes[34].OneofWrappers = []any{
 		(*RunEvent_Progress)(nil),
 		(*RunEvent_Outcome)(nil),
 	}
@@ -6597,7 +6509,7 @@ func file_pilothouse_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pilothouse_engine_v1_engine_proto_rawDesc), len(file_pilothouse_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   73,
+			NumMessages:   71,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

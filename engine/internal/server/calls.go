@@ -25,7 +25,7 @@ type do func(ctx context.Context, call *enginev1.ObjectCall, tell func(*enginev1
 type calls struct {
 	ctx  context.Context
 	do   do
-	send func(*enginev1.ObjectAnswers)
+	send func([]*enginev1.ObjectAnswer)
 
 	workers sync.WaitGroup
 	next    chan started
@@ -35,12 +35,12 @@ type calls struct {
 	cancels map[uint64]context.CancelFunc
 	ready   []*enginev1.ObjectAnswer
 	sending bool
-	// told and sent count answers: those that became ready, and those that are out. Each message that is out is news.
+	// told and sent count answers: those that became ready, and those that are out. Whatever is out is news.
 	told, sent uint64
 	news       sync.Cond
 }
 
-func newCalls(ctx context.Context, do do, send func(*enginev1.ObjectAnswers)) *calls {
+func newCalls(ctx context.Context, do do, send func([]*enginev1.ObjectAnswer)) *calls {
 	c := &calls{
 		ctx: ctx, do: do, send: send,
 		next: make(chan started), cancels: map[uint64]context.CancelFunc{},
@@ -121,8 +121,8 @@ func (c *calls) tell(answer *enginev1.ObjectAnswer) {
 	}
 }
 
-// sendOff sends what is ready, one message at a time: what becomes ready meanwhile goes with the next one, sent by
-// whoever sends already. It gives the answer's number.
+// sendOff sends what is ready, at once: what becomes ready meanwhile is sent next, by whoever sends already. It gives
+// the answer's number.
 func (c *calls) sendOff(answer *enginev1.ObjectAnswer) uint64 {
 	c.ready = append(c.ready, answer)
 	c.told++
@@ -132,19 +132,19 @@ func (c *calls) sendOff(answer *enginev1.ObjectAnswer) uint64 {
 	}
 	c.sending = true
 	for len(c.ready) > 0 {
-		message := c.take()
+		answers := c.take()
 		c.mu.Unlock()
-		c.send(message)
+		c.send(answers)
 		c.mu.Lock()
-		c.sent += uint64(len(message.GetAnswers()))
+		c.sent += uint64(len(answers))
 		c.news.Broadcast()
 	}
 	c.sending = false
 	return number
 }
 
-// take is the next message: bounded, as objects may be large.
-func (c *calls) take() *enginev1.ObjectAnswers {
+// take is what is sent next: bounded, as objects may be large.
+func (c *calls) take() []*enginev1.ObjectAnswer {
 	count, size := 0, 0
 	for count < len(c.ready) {
 		size += sizeOf(c.ready[count])
@@ -153,9 +153,9 @@ func (c *calls) take() *enginev1.ObjectAnswers {
 		}
 		count++
 	}
-	message := &enginev1.ObjectAnswers{Answers: c.ready[:count:count]}
+	answers := c.ready[:count:count]
 	c.ready = c.ready[count:]
-	return message
+	return answers
 }
 
 func sizeOf(answer *enginev1.ObjectAnswer) int {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -37,44 +38,43 @@ func (s *Server) ServeObjects(listener net.Listener) error {
 // objects serves one connection. Whoever has left waits for no answer, so what is under way then is cancelled.
 func (s *Server) objects(connection net.Conn) {
 	ctx, cancel := context.WithCancel(context.Background())
-	running := newCalls(ctx, s.call, func(answers *enginev1.ObjectAnswers) { sendAnswers(connection, answers) })
+	running := newCalls(ctx, s.call, func(answers []*enginev1.ObjectAnswer) { sendAnswers(connection, answers) })
 	_ = readCalls(bufio.NewReaderSize(connection, readAhead), running)
 	cancel()
 	_ = connection.Close()
 	running.finish()
 }
 
-// sendAnswers must not fail for one answer that cannot be a message: the connection is everybody's.
-func sendAnswers(connection net.Conn, answers *enginev1.ObjectAnswers) {
-	frame, err := frameOf(answers)
-	if err != nil {
-		for i, answer := range answers.GetAnswers() {
-			if _, odd := proto.Marshal(answer); odd != nil {
-				why := fault.New(enginev1.Fault_UNKNOWN, "the answer cannot be told: %v", odd).Proto()
-				answers.Answers[i] = &enginev1.ObjectAnswer{Id: answer.GetId(), Fault: why}
-			}
+func sendAnswers(connection net.Conn, answers []*enginev1.ObjectAnswer) {
+	var frames []byte
+	for _, answer := range answers {
+		framed, err := appendFrame(frames, answer)
+		if err != nil {
+			// The connection is everybody's, and must not end for one answer that cannot be a message.
+			why := fault.New(enginev1.Fault_UNKNOWN, "the answer cannot be told: %v", err).Proto()
+			framed, err = appendFrame(frames, &enginev1.ObjectAnswer{Id: answer.GetId(), Fault: why})
 		}
-		frame, err = frameOf(answers)
+		if err != nil {
+			_ = connection.Close() // the caller hears that no answer will come
+			return
+		}
+		frames = framed
 	}
-	if err == nil {
-		_, err = connection.Write(frame)
-	}
-	if err != nil {
-		_ = connection.Close() // the caller hears that no answer will come
+	if _, err := connection.Write(frames); err != nil {
+		_ = connection.Close()
 	}
 }
 
 func readCalls(in io.Reader, running *calls) error {
 	for {
-		var message enginev1.ObjectCalls
-		if err := readFrame(in, &message); err != nil {
+		call := &enginev1.ObjectCall{}
+		if err := readFrame(in, call); err != nil {
 			return err
 		}
-		for _, call := range message.GetCalls() {
+		if call.GetCancel() {
+			running.cancel(call.GetId())
+		} else {
 			running.start(call)
-		}
-		for _, id := range message.GetCancelled() {
-			running.cancel(id)
 		}
 	}
 }
@@ -95,10 +95,11 @@ func readFrame(in io.Reader, message proto.Message) error {
 	return proto.Unmarshal(body, message)
 }
 
-func frameOf(message proto.Message) ([]byte, error) {
+func appendFrame(frames []byte, message proto.Message) ([]byte, error) {
 	size := proto.Size(message)
-	frame := binary.BigEndian.AppendUint32(make([]byte, 0, frameHead+size), uint32(size))
-	return proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(frame, message)
+	frames = slices.Grow(frames, frameHead+size)
+	frames = binary.BigEndian.AppendUint32(frames, uint32(size))
+	return proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(frames, message)
 }
 
 // call runs one verb; a watch tells before it ends. A failure is part of the answer.

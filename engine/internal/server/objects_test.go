@@ -20,14 +20,14 @@ func TestEveryCallIsAnsweredOnce(t *testing.T) {
 	var senders atomic.Int32
 	running := newCalls(t.Context(), func(_ context.Context, call *enginev1.ObjectCall, _ func(*enginev1.ObjectAnswer)) *enginev1.ObjectAnswer {
 		return &enginev1.ObjectAnswer{Id: call.GetId(), Object: make([]byte, maxBytes/8)}
-	}, func(answers *enginev1.ObjectAnswers) {
+	}, func(answers []*enginev1.ObjectAnswer) {
 		if senders.Add(1) != 1 {
-			t.Error("two messages are sent at once")
+			t.Error("two send at once")
 		}
-		if size := len(answers.GetAnswers()); size == 0 || size > 8 {
-			t.Errorf("a message has %d answers", size)
+		if size := len(answers); size == 0 || size > 8 {
+			t.Errorf("%d answers are sent at once", size)
 		}
-		for _, answer := range answers.GetAnswers() {
+		for _, answer := range answers {
 			answered[answer.GetId()]++
 		}
 		senders.Add(-1)
@@ -47,7 +47,7 @@ func TestEveryCallIsAnsweredOnce(t *testing.T) {
 }
 
 func TestACancelledCallEndsAndTheOthersGoOn(t *testing.T) {
-	answers := make(chan uint64, 2)
+	ended := make(chan uint64, 2)
 	release := make(chan struct{})
 	running := newCalls(t.Context(), func(ctx context.Context, call *enginev1.ObjectCall, _ func(*enginev1.ObjectAnswer)) *enginev1.ObjectAnswer {
 		select {
@@ -55,20 +55,20 @@ func TestACancelledCallEndsAndTheOthersGoOn(t *testing.T) {
 		case <-release:
 		}
 		return &enginev1.ObjectAnswer{Id: call.GetId()}
-	}, func(message *enginev1.ObjectAnswers) {
-		for _, answer := range message.GetAnswers() {
-			answers <- answer.GetId()
+	}, func(answers []*enginev1.ObjectAnswer) {
+		for _, answer := range answers {
+			ended <- answer.GetId()
 		}
 	})
 	running.start(&enginev1.ObjectCall{Id: 1})
 	running.start(&enginev1.ObjectCall{Id: 2})
 	running.cancel(3)
 	running.cancel(1)
-	if first := <-answers; first != 1 {
+	if first := <-ended; first != 1 {
 		t.Fatalf("call %d ended, and 1 was cancelled", first)
 	}
 	close(release)
-	if second := <-answers; second != 2 {
+	if second := <-ended; second != 2 {
 		t.Fatalf("call %d ended, and 2 was under way", second)
 	}
 	running.finish()
@@ -85,8 +85,8 @@ func TestWhatIsToldComesInOrderBeforeTheAnswer(t *testing.T) {
 			}})
 		}
 		return &enginev1.ObjectAnswer{Id: call.GetId()}
-	}, func(message *enginev1.ObjectAnswers) {
-		for _, answer := range message.GetAnswers() {
+	}, func(answers []*enginev1.ObjectAnswer) {
+		for _, answer := range answers {
 			want := next[answer.GetId()]
 			if want < each && len(answer.GetBatch().GetChanges()[0].GetObject()) != want {
 				t.Errorf("call %d: batch %d did not come in its turn", answer.GetId(), want)
@@ -119,8 +119,8 @@ func TestASlowReaderHoldsAWatch(t *testing.T) {
 		tell(&enginev1.ObjectAnswer{Id: call.GetId(), Batch: &enginev1.WatchBatch{}})
 		told <- call.GetId()
 		return &enginev1.ObjectAnswer{Id: call.GetId()}
-	}, func(message *enginev1.ObjectAnswers) {
-		sending <- len(message.GetAnswers())
+	}, func(answers []*enginev1.ObjectAnswer) {
+		sending <- len(answers)
 		<-read
 	})
 	running.start(&enginev1.ObjectCall{Id: 1})
@@ -134,7 +134,7 @@ func TestASlowReaderHoldsAWatch(t *testing.T) {
 	}
 	for deadline := time.Now().Add(30 * time.Second); !waits(); runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Fatal("the second one's batch does not wait for the next message")
+			t.Fatal("the second one's batch does not wait until the first is sent")
 		}
 	}
 	if len(told) != 0 {
@@ -160,42 +160,46 @@ func TestASlowReaderHoldsAWatch(t *testing.T) {
 func TestAnAnswerThatCannotBeToldEndsOnlyItself(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer func() { _ = ours.Close() }()
-	go sendAnswers(theirs, &enginev1.ObjectAnswers{Answers: []*enginev1.ObjectAnswer{
+	go sendAnswers(theirs, []*enginev1.ObjectAnswer{
 		{Id: 1, Object: []byte("{}")},
 		{Id: 2, Fault: &enginev1.Fault{Message: "caf\xe9"}},
-	}})
-	var got enginev1.ObjectAnswers
-	if err := readFrame(ours, &got); err != nil {
-		t.Fatal(err)
+		{Id: 3, Object: []byte("[]")},
+	})
+	var first, second, third enginev1.ObjectAnswer
+	for _, answer := range []*enginev1.ObjectAnswer{&first, &second, &third} {
+		if err := readFrame(ours, answer); err != nil {
+			t.Fatal(err)
+		}
 	}
-	first, second := got.GetAnswers()[0], got.GetAnswers()[1]
-	if string(first.GetObject()) != "{}" || second.GetId() != 2 || second.GetFault().GetMessage() == "" {
-		t.Errorf("got %v", &got)
+	if string(first.GetObject()) != "{}" || second.GetId() != 2 || second.GetFault().GetMessage() == "" ||
+		string(third.GetObject()) != "[]" {
+		t.Errorf("got %v, %v, %v", &first, &second, &third)
 	}
 }
 
 func TestAFailureIsAnAnswer(t *testing.T) {
 	connection := serveObjects(t)
-	sent := &enginev1.ObjectCalls{Calls: []*enginev1.ObjectCall{
+	var frames []byte
+	for _, call := range []*enginev1.ObjectCall{
 		{Id: 7, Verb: &enginev1.ObjectCall_Get{Get: &enginev1.GetRequest{Cluster: "none"}}},
 		{Id: 8},
-	}}
-	frame, err := frameOf(sent)
-	if err != nil {
-		t.Fatal(err)
+	} {
+		framed, err := appendFrame(frames, call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames = framed
 	}
-	if _, err := connection.Write(frame); err != nil {
+	if _, err := connection.Write(frames); err != nil {
 		t.Fatal(err)
 	}
 	kinds := map[uint64]enginev1.Fault_Kind{}
 	for len(kinds) < 2 {
-		var message enginev1.ObjectAnswers
-		if err := readFrame(connection, &message); err != nil {
+		var answer enginev1.ObjectAnswer
+		if err := readFrame(connection, &answer); err != nil {
 			t.Fatal(err)
 		}
-		for _, answer := range message.GetAnswers() {
-			kinds[answer.GetId()] = answer.GetFault().GetKind()
-		}
+		kinds[answer.GetId()] = answer.GetFault().GetKind()
 	}
 	if kinds[7] != enginev1.Fault_UNKNOWN_CLUSTER || kinds[8] != enginev1.Fault_INVALID {
 		t.Errorf("the kinds are %v", kinds)

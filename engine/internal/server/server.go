@@ -19,7 +19,7 @@ import (
 )
 
 // Contract is the version of the contract this engine speaks.
-const Contract = 3
+const Contract = 4
 
 // Server implements the engine's verbs.
 type Server struct {

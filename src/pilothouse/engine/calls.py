@@ -1,7 +1,7 @@
 """Calls on single objects, and watches: frames of the contract's messages on a socket of their own.
 
-The same calls through gRPC cost several times as much, in this process alone. What is asked at the same moment
-travels in one message.
+The same calls through gRPC cost several times as much, in this process alone. What is asked at the same moment is
+written at once.
 """
 
 import asyncio
@@ -18,8 +18,6 @@ from pilothouse.errors import EngineLost
 from pilothouse.faults import FaultKind
 
 _LENGTH = struct.Struct(">I")
-# With the largest objects an API server takes, a message stays below what the engine takes.
-_TOGETHER = 16
 
 
 class _Answers:
@@ -51,9 +49,7 @@ class ObjectCalls(asyncio.Protocol):
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[pb.ObjectAnswer | None]] = {}
         self._watching: dict[int, _Answers] = {}
-        self._unsent: list[pb.ObjectCall] = []
-        self._cancelled: list[int] = []
-        self._sends_soon = False
+        self._unsent: list[bytes] = []
         self._received = bytearray()
 
     async def ask(self, call: pb.ObjectCall) -> pb.ObjectAnswer:
@@ -62,8 +58,7 @@ class ObjectCalls(asyncio.Protocol):
         if self._transport is not None:
             call.id = number = next(self._numbers)
             waiting = self._waiting[number] = self._loop.create_future()
-            self._unsent.append(call)
-            self._send_soon()
+            self._send_soon(call)
             try:
                 answer = await waiting
             except asyncio.CancelledError:
@@ -83,8 +78,7 @@ class ObjectCalls(asyncio.Protocol):
             raise _lost(call)
         call.id = number = next(self._numbers)
         answers = self._watching[number] = _Answers()
-        self._unsent.append(call)
-        self._send_soon()
+        self._send_soon(call)
         try:
             while answer := await answers.next():
                 yield answer
@@ -133,41 +127,34 @@ class ObjectCalls(asyncio.Protocol):
 
     def _answered(self, message: bytes) -> None:
         try:
-            answers = pb.ObjectAnswers.FromString(message).answers
+            answer = pb.ObjectAnswer.FromString(message)
         except DecodeError:
             self.close()
             return
-        for answer in answers:
-            waiting = self._waiting.pop(answer.id, None)
-            if waiting is not None:
-                if not waiting.done():
-                    waiting.set_result(answer)
-            elif answer.id in self._watching:
-                self._watching[answer.id].put(answer)
+        waiting = self._waiting.pop(answer.id, None)
+        if waiting is not None:
+            if not waiting.done():
+                waiting.set_result(answer)
+        elif answer.id in self._watching:
+            self._watching[answer.id].put(answer)
 
     def _leave(self, number: int) -> None:
         if self._waiting.pop(number, None) is not None:
             self._cancel(number)
 
     def _cancel(self, number: int) -> None:
-        self._cancelled.append(number)
-        self._send_soon()
+        self._send_soon(pb.ObjectCall(id=number, cancel=True))
 
-    def _send_soon(self) -> None:
-        if not self._sends_soon:
-            self._sends_soon = True
+    def _send_soon(self, call: pb.ObjectCall) -> None:
+        if not self._unsent:
             self._loop.call_soon(self._send)
+        message = call.SerializeToString()
+        self._unsent.append(_LENGTH.pack(len(message)) + message)
 
     def _send(self) -> None:
-        self._sends_soon = False
-        while self._transport is not None and (self._unsent or self._cancelled):
-            message = pb.ObjectCalls(calls=self._unsent[:_TOGETHER])
-            del self._unsent[:_TOGETHER]
-            if not self._unsent:  # a cancellation must not arrive before its call
-                message.cancelled.extend(self._cancelled)
-                self._cancelled.clear()
-            frame = message.SerializeToString()
-            self._transport.write(_LENGTH.pack(len(frame)) + frame)
+        if self._transport is not None:
+            self._transport.write(b"".join(self._unsent))
+        self._unsent.clear()
 
 
 def _lost(call: pb.ObjectCall) -> EngineLost:

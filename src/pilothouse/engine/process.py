@@ -27,7 +27,7 @@ from pilothouse.errors import EngineLost, PilothouseError
 _OBJECTS = ".objects"
 # A source checkout builds its engine when it is first needed.
 SOURCE = Path(__file__).resolve().parents[3]
-CONTRACT = 3
+CONTRACT = 4
 MESSAGE_LIMIT = 64 * 1024 * 1024
 HANDSHAKE_SECONDS = 30.0
 STOP_SECONDS = 10.0

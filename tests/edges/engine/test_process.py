@@ -14,7 +14,7 @@ import pytest
 
 from pilothouse import __version__
 from pilothouse.engine.client import EngineClient
-from pilothouse.engine.process import EngineProcess, locate
+from pilothouse.engine.process import CONTRACT, EngineProcess, locate
 from pilothouse.errors import EngineLost, PilothouseError
 
 
@@ -42,7 +42,7 @@ async def hello(process: EngineProcess):
 
 async def test_it_says_hello(engine: EngineClient) -> None:
     hello = await engine.hello()
-    assert hello.contract == 3
+    assert hello.contract == CONTRACT
     assert hello.helm_version.startswith("v4.3")
 
 
@@ -50,7 +50,7 @@ async def test_a_killed_engine_is_replaced_by_another(process: EngineProcess) ->
     first = await process.current()
     os.kill(first.pid, signal.SIGKILL)
     await until(lambda: not alive(first.pid))
-    assert (await hello(process)).contract == 3
+    assert (await hello(process)).contract == CONTRACT
     second = await process.current()
     assert second.number == first.number + 1
 

@@ -189,16 +189,8 @@ class WatchBatch(_message.Message):
     recovered: bool
     def __init__(self, changes: _Optional[_Iterable[_Union[WatchBatch.Change, _Mapping]]] = ..., reset: _Optional[bool] = ..., synced: _Optional[bool] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., recovered: _Optional[bool] = ...) -> None: ...
 
-class ObjectCalls(_message.Message):
-    __slots__ = ("calls", "cancelled")
-    CALLS_FIELD_NUMBER: _ClassVar[int]
-    CANCELLED_FIELD_NUMBER: _ClassVar[int]
-    calls: _containers.RepeatedCompositeFieldContainer[ObjectCall]
-    cancelled: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, calls: _Optional[_Iterable[_Union[ObjectCall, _Mapping]]] = ..., cancelled: _Optional[_Iterable[int]] = ...) -> None: ...
-
 class ObjectCall(_message.Message):
-    __slots__ = ("id", "get", "create", "patch", "delete", "review", "watch")
+    __slots__ = ("id", "get", "create", "patch", "delete", "review", "watch", "cancel")
     ID_FIELD_NUMBER: _ClassVar[int]
     GET_FIELD_NUMBER: _ClassVar[int]
     CREATE_FIELD_NUMBER: _ClassVar[int]
@@ -206,6 +198,7 @@ class ObjectCall(_message.Message):
     DELETE_FIELD_NUMBER: _ClassVar[int]
     REVIEW_FIELD_NUMBER: _ClassVar[int]
     WATCH_FIELD_NUMBER: _ClassVar[int]
+    CANCEL_FIELD_NUMBER: _ClassVar[int]
     id: int
     get: GetRequest
     create: CreateRequest
@@ -213,13 +206,8 @@ class ObjectCall(_message.Message):
     delete: DeleteRequest
     review: ReviewRequest
     watch: WatchRequest
-    def __init__(self, id: _Optional[int] = ..., get: _Optional[_Union[GetRequest, _Mapping]] = ..., create: _Optional[_Union[CreateRequest, _Mapping]] = ..., patch: _Optional[_Union[PatchRequest, _Mapping]] = ..., delete: _Optional[_Union[DeleteRequest, _Mapping]] = ..., review: _Optional[_Union[ReviewRequest, _Mapping]] = ..., watch: _Optional[_Union[WatchRequest, _Mapping]] = ...) -> None: ...
-
-class ObjectAnswers(_message.Message):
-    __slots__ = ("answers",)
-    ANSWERS_FIELD_NUMBER: _ClassVar[int]
-    answers: _containers.RepeatedCompositeFieldContainer[ObjectAnswer]
-    def __init__(self, answers: _Optional[_Iterable[_Union[ObjectAnswer, _Mapping]]] = ...) -> None: ...
+    cancel: bool
+    def __init__(self, id: _Optional[int] = ..., get: _Optional[_Union[GetRequest, _Mapping]] = ..., create: _Optional[_Union[CreateRequest, _Mapping]] = ..., patch: _Optional[_Union[PatchRequest, _Mapping]] = ..., delete: _Optional[_Union[DeleteRequest, _Mapping]] = ..., review: _Optional[_Union[ReviewRequest, _Mapping]] = ..., watch: _Optional[_Union[WatchRequest, _Mapping]] = ..., cancel: _Optional[bool] = ...) -> None: ...
 
 class ObjectAnswer(_message.Message):
     __slots__ = ("id", "object", "fault", "batch")
