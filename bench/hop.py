@@ -215,7 +215,8 @@ def patch_directly(kubeconfig: Path, turns: range) -> None:
 
 def _as_usual() -> None:
     """Be no batch process as the controller is: this thread, and what it starts."""
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    if os.sched_getscheduler(0) == os.SCHED_BATCH:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def main() -> int:

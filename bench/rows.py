@@ -12,7 +12,7 @@ TIMES_THE_FLOOR = 1.8
 REQUESTS_OVER_FLOOR = 10
 EDIT_MS = 150.0
 HOP_MS = 0.4
-# What the floor took where the bars were set, a quiet machine. A CPU-second of a busy one is less work.
+# What the floor took where the bars were set, as it was said with them. A CPU-second of a busy machine is less work.
 FLOOR_CPU_SECONDS = {100: 0.86}
 # None, but the cluster's own polls do not keep to the window: this is two or three of them among 100.
 IDLE_PER_RELEASE = 0.03
@@ -153,4 +153,4 @@ def _hop(hop: Found, floor: Found | None, reference: float | None) -> Iterator[R
         if floor and reference:
             scaled = hop[f"{key}_ms"] * reference / floor["cpu_s"]
             where = f"{what}, at the speed at which the floor takes {reference} s"
-            yield Row(where, scaled, "ms CPU", limit=HOP_MS, digits=3)
+            yield Row(where, scaled, "ms CPU", digits=3)

@@ -50,7 +50,7 @@ def patched(target: Any, patch: Any) -> Any:
 @given(STATUSES, STATUSES)
 def test_a_patched_status_is_the_other(before, after):
     stored = patched(msgspec.to_builtins(before), difference(before, after))
-    assert msgspec.convert(stored, ReleaseStatus) == after
+    assert stored == msgspec.to_builtins(after)
 
 
 @given(STATUSES, STATUSES)

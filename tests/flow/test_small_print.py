@@ -3,7 +3,6 @@
 import json
 import os
 import sqlite3
-from pathlib import Path
 
 from stage import Stage, conditions, eventually, secret_config
 
@@ -139,7 +138,6 @@ def test_a_paused_release_says_that_it_is_paused_whatever_else_is_wrong(
 def test_brain_and_engine_wait_for_a_free_moment(stage: Stage) -> None:
     """What runs is not pushed aside for each of their many small steps."""
     engine = eventually(stage.controller.engine_pid, what="an engine")
-    threads = [int(one.name) for one in Path(f"/proc/{engine}/task").iterdir()]
     assert stage.controller.process
-    for process in (stage.controller.process.pid, *threads):
+    for process in (stage.controller.process.pid, engine):
         assert os.sched_getscheduler(process) == os.SCHED_BATCH

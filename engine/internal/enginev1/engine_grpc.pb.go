@@ -12,7 +12,7 @@
 // A call that fails ends with a gRPC status and, in the trailer `pilothouse-fault-bin`, a Fault that
 // says what kind of failure it was in the words the brain reasons with.
 //
-// Calls on single objects, and watches, do not go through gRPC: see ObjectCalls.
+// Calls on single objects, and watches, do not go through gRPC: see ObjectCall.
 
 package enginev1
 

@@ -137,6 +137,7 @@ func (c *calls) sendOff(answer *enginev1.ObjectAnswer) uint64 {
 		c.send(answers)
 		c.mu.Lock()
 		c.sent += uint64(len(answers))
+		clear(answers) // or the array behind c.ready keeps what is out
 		c.news.Broadcast()
 	}
 	c.sending = false

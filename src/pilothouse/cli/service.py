@@ -21,13 +21,14 @@ def _give_way() -> None:
     """Be a batch process, and so everything that is started from here, unless an operator has chosen otherwise.
 
     Whoever wakes up usually pushes aside who runs. Our work is thousands of small steps, each woken by an answer of an
-    API server: pushing it aside for every one cost both of them a third of their time where they share cores. A batch
-    process takes the next free moment, and then finds several answers. Where a core is free, that is at once.
+    API server: pushing it aside for every one cost us a third of our CPU where we share its cores. A batch process
+    takes the next free moment, and then finds several answers. Where a core is free, that is at once.
     """
-    # A sandbox may forbid it, and only Linux has it.
-    if sys.platform == "linux" and os.sched_getscheduler(0) == os.SCHED_OTHER:
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    # Only Linux has it, not with every C library, and a sandbox may forbid it.
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            if os.sched_getscheduler(0) == os.SCHED_OTHER:
+                os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 def _uvloop() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -146,9 +146,9 @@ class ObjectCalls(asyncio.Protocol):
         self._send_soon(pb.ObjectCall(id=number, cancel=True))
 
     def _send_soon(self, call: pb.ObjectCall) -> None:
+        message = call.SerializeToString()
         if not self._unsent:
             self._loop.call_soon(self._send)
-        message = call.SerializeToString()
         self._unsent.append(_LENGTH.pack(len(message)) + message)
 
     def _send(self) -> None:
