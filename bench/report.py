@@ -70,9 +70,18 @@ def machine() -> dict[str, Any]:
     }
 
 
+def judged(found: dict[str, Any], rows: Iterable[Row]) -> str:
+    """Return the table for programs: a line of JSON."""
+    return json.dumps({"n": found["n"], "machine": found["machine"], "rows": _as_values(rows)})
+
+
 def write(path: Path, found: dict[str, Any], rows: Iterable[Row]) -> None:
     """Write everything that was found."""
-    judged = [
+    path.write_text(json.dumps({**found, "rows": _as_values(rows)}, indent=2) + "\n")
+
+
+def _as_values(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    return [
         {
             "measure": row.measure,
             "unit": row.unit,
@@ -83,4 +92,3 @@ def write(path: Path, found: dict[str, Any], rows: Iterable[Row]) -> None:
         }
         for row in rows
     ]
-    path.write_text(json.dumps({**found, "rows": judged}, indent=2) + "\n")

@@ -193,6 +193,7 @@ def main(arguments: list[str]) -> int:
         return 130
     rows = rows_of(found)
     print(report.table(rows))
+    print(report.judged(found, rows))
     if asked.json:
         report.write(asked.json, found, rows)
     return 0

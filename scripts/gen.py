@@ -69,6 +69,7 @@ def _digests() -> dict[str, str]:
         str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest()
         for pattern in GENERATED
         for path in ROOT.glob(pattern)
+        if path.is_file()  # and not what Python compiled
     }
 
 

@@ -20,6 +20,7 @@ from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.reconcile import Reconciler
 from pilothouse.loop.repairs import Repairs
 from pilothouse.loop.rivals import Rivals
+from pilothouse.loop.safety_net import look_after_all
 from pilothouse.loop.sources import SourceReader
 from pilothouse.loop.statuses import Statuses
 from pilothouse.loop.survey import Surveyor
@@ -207,7 +208,10 @@ class Controller:
                 tasks.create_task(self._work(reconciler, lookout, passes), name=f"worker {number}")
                 for number in range(self._settings.workers)
             ]
+            net = look_after_all(self._releases, self._queue, self._settings.look_again)
+            looking = tasks.create_task(net, name="safety net")
             await stop.wait()
+            looking.cancel()
             # New passes could start new actions, so the workers rest first. What an action under way
             # comes to is in Helm's storage: the next start concludes it.
             for worker in workers:

@@ -3,7 +3,7 @@
 `clusters/` and `history/` implement this.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from pilothouse.api.meta import Key
@@ -21,6 +21,10 @@ class Releases(Protocol):
 
     def __len__(self) -> int:
         """Count them."""
+        ...
+
+    def __iter__(self) -> Iterator[Key]:
+        """Name them all, as they are now."""
         ...
 
 

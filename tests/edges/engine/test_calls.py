@@ -62,7 +62,7 @@ async def test_many_at_once_have_their_own_answers(engine: EngineClient, at, nam
         name = f"many-{number}"
         with pytest.raises(Missing, match=name):
             await engine.get(at, CONFIG_MAP, name, namespace)
-        # From tiny to a size that travels alone.
+        # From tiny to large.
         data = {"text": str(number) * (1 if number % 20 else 300_000)}
         body = json.dumps({"metadata": {"name": name}, "data": data}).encode()
         assert json.loads(await engine.create(at, CONFIG_MAP, body, namespace))["data"] == data
