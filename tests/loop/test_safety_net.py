@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
+from typing import Any
 
 from pilothouse.api.kinds import RELEASE
 from pilothouse.api.meta import Key
+from pilothouse.loop.controller import Controller
 from pilothouse.loop.queue import KeyedQueue
 from pilothouse.loop.safety_net import look_after_all
+from pilothouse.ports import LoopSettings
 
 EVERY = timedelta(milliseconds=50)
 
@@ -69,3 +72,50 @@ async def test_they_are_spread_over_the_time() -> None:
             # Never earlier than its share of the time; a busy machine may be late.
             share = every.total_seconds() * (number + 1) / len(keys)
             assert asyncio.get_running_loop().time() - began >= share - 0.01
+
+
+class Nobody:
+    """A neighbour of the loop that is told things and answers nothing."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_told, **_more: None
+
+
+class Forgotten(Nobody):
+    """Releases of which no event ever comes; the one that is named has gone meanwhile."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Queue[Key]()
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter([named("forgotten")])
+
+    def get(self, key: Key) -> None:
+        self.asked.put_nowait(key)
+
+
+async def test_the_controller_looks_after_its_releases() -> None:
+    nobody: Any = Nobody()
+    forgotten: Any = Forgotten()
+    controller = Controller(
+        releases=forgotten,
+        targets=nobody,
+        references=nobody,
+        composer=nobody,
+        finder=nobody,
+        instances=nobody,
+        writer=nobody,
+        archive=nobody,
+        clock=nobody,
+        say=nobody.say,
+        meter=nobody,
+        settings=LoopSettings(instance="one", look_again=EVERY),
+    )
+    controller.releases_known()
+    stop = asyncio.Event()
+    running = asyncio.create_task(controller.run(stop))
+    async with asyncio.timeout(30):
+        for _ in range(3):
+            assert await forgotten.asked.get() == named("forgotten")
+        stop.set()
+        await running
