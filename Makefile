@@ -15,7 +15,7 @@ help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 
 run: build ## Two clusters, a chart repository, the controller and an example; Ctrl-C stops all (HUB=<kubeconfig>: your own cluster)
-	@$(VENV)/bin/pilothouse demo $(if $(HUB),--hub $(HUB))
+	@$(VENV)/bin/pilothouse demo $(if $(HUB),--hub "$(HUB)")
 
 build: $(INSTALLED) ## Build the engine, helm and the control plane into the cache
 	@$(PY) scripts/build.py

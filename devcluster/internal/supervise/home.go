@@ -114,6 +114,13 @@ func readRecord(path string) (record, error) {
 	return found, nil
 }
 
+// heldError says that another process holds a lock.
+type heldError struct{ dir, holder string }
+
+func (e *heldError) Error() string {
+	return fmt.Sprintf("%s is in use by the cluster with process id %s: stop that one first, or choose another name", e.dir, e.holder)
+}
+
 // lockFile takes an exclusive lock that the kernel drops with the process, so none is ever stale.
 func lockFile(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -122,12 +129,15 @@ func lockFile(path string) (*os.File, error) {
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		defer func() { _ = file.Close() }()
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("cannot lock %s: %w", path, err)
+		}
 		holder, _ := os.ReadFile(path)
-		return nil, fmt.Errorf("%s is in use by the cluster with process id %s: stop that one first, or choose another name",
-			filepath.Dir(path), strings.TrimSpace(string(holder)))
+		return nil, &heldError{filepath.Dir(path), strings.TrimSpace(string(holder))}
 	}
 	if err := file.Truncate(0); err != nil {
-		return file, err
+		_ = file.Close()
+		return nil, err
 	}
 	// Only for the sentence above: on a full disk the lock holds without it.
 	_, _ = fmt.Fprintln(file, os.Getpid())

@@ -122,8 +122,8 @@ func TestAPortIsReservedAmongSupervisors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer port.close()
-	if _, err := reservePort(port.number, 0); err == nil {
-		t.Error("the same port was reserved twice")
+	if _, err := reservePort(port.number, 0); !errors.Is(err, errPortTaken) {
+		t.Errorf("the same port was reserved twice, or refused for another reason: %v", err)
 	}
 	next, err := reservePort(0, port.number)
 	if err != nil {
@@ -143,6 +143,51 @@ func TestAPortSomebodyListensOnIsTaken(t *testing.T) {
 	defer func() { _ = listener.Close() }()
 	taken := listener.Addr().(*net.TCPAddr).Port
 	if _, err := reservePort(taken, 0); err == nil || !strings.Contains(err.Error(), "is taken by another program") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOnlyAPortInUseIsCalledTaken(t *testing.T) {
+	listening := func(err error) error {
+		return &net.OpError{Op: "listen", Net: "tcp4", Err: os.NewSyscallError("bind", err)}
+	}
+	for name, row := range map[string]struct {
+		err  error
+		want string
+	}{
+		"in use":     {listening(syscall.EADDRINUSE), "port 80 on 127.0.0.1 is taken by another program: choose another port, or none to get a free one"},
+		"privileged": {listening(syscall.EACCES), "port 80 on 127.0.0.1 is not for this user (permission denied): choose one from 1024 up, or none to get a free one"},
+		"no address": {listening(syscall.EADDRNOTAVAIL), "cannot listen on port 80 on 127.0.0.1: bind: cannot assign requested address"},
+	} {
+		refused := portRefused(80, row.err)
+		if got := explain(refused, "/home/me").Error(); got != row.want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, row.want)
+		}
+		if taken := errors.Is(refused, errPortTaken); taken != (name == "in use") {
+			t.Errorf("%s: taken is %v", name, taken)
+		}
+	}
+	if _, err := reservePort(65536, 0); err == nil || err.Error() != "cannot listen on port 65536 on 127.0.0.1: address 65536: invalid port" {
+		t.Errorf("a number that is no port: got %v", err)
+	}
+}
+
+func TestALockThatCannotBeMadeIsNoTakenPort(t *testing.T) {
+	place := ephemeralPlaces()[0]
+	root, err := sharedRoot(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Nobody else's, as it is no port at all; and no file can be opened where a directory is.
+	number := 100_000 + os.Getpid()
+	blocked := filepath.Join(root, fmt.Sprintf("port-%d", number))
+	if err := os.Mkdir(blocked, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.Remove(blocked) }()
+	_, err = reservePort(number, 0)
+	var placed *placedError
+	if !errors.As(err, &placed) || placed.place != place || !errors.Is(err, syscall.EISDIR) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,15 +1,34 @@
 """`pilothouse demo`: the small example that `make run` shows."""
 
+import os
 import time
 from pathlib import Path
+from typing import Any
 
 import click
+
+
+class _KubeconfigFile(click.Path):
+    """A file, named so that the commands we print work in any directory.
+
+    Links are kept: a kubeconfig names other files as seen from where the link is.
+    """
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        """Take `~` too: in quotes, as the Makefile has it, no shell does."""
+        try:
+            path = Path(value).expanduser().absolute()
+        except RuntimeError as error:  # a user that is not there
+            self.fail(str(error), param, ctx)
+        return super().convert(path, param, ctx)
 
 
 @click.command()
 @click.option(
     "--hub",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=_KubeconfigFile(exists=True, dir_okay=False, path_type=Path),
     help="Use this cluster, named by its kubeconfig, instead of an embedded one.",
 )
 @click.option(

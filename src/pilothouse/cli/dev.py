@@ -37,7 +37,12 @@ def dev() -> None:
 )
 @click.option("--ephemeral", is_flag=True, help="Keep the data in memory, forget it at the end.")
 @click.option("--detach", is_flag=True, help="Return when ready; `pilothouse dev down` stops it.")
-@click.option("--port", default=0, help="Port of the API server, for one cluster only.")
+@click.option(
+    "--port",
+    default=0,
+    type=click.IntRange(0, 65535),
+    help="Port of the API server, for one cluster only; 0 takes a free one.",
+)
 def up(*, name: str, count: int, ephemeral: bool, detach: bool, port: int) -> None:
     """Start clusters, and run them until Ctrl-C."""
     import asyncio

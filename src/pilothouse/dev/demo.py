@@ -5,6 +5,7 @@ import base64
 import contextlib
 import json
 import os
+import shlex
 import signal
 import string
 import sys
@@ -157,7 +158,7 @@ async def _show(demo: Demo, patience: timedelta, say: Say) -> None:
     waiting = await _show_until_ready(demo, patience, say)
     for name, why in waiting.items():
         say(f"release {name} is not ready after {patience.total_seconds():.0f} s: {why}")
-    say(_where_to_look(demo, ready=not waiting))
+    say(where_to_look(demo, ready=not waiting))
 
 
 async def _apply(demo: Demo) -> None:
@@ -268,12 +269,13 @@ def _state(item: dict[str, object]) -> tuple[bool, str]:
     return False, str((ready or {}).get("message") or "seen")
 
 
-def _where_to_look(demo: Demo, *, ready: bool) -> str:
+def where_to_look(demo: Demo, *, ready: bool) -> str:
+    """Name the commands to go on with, as they are typed in any directory."""
     state = "Three Releases run on two clusters."
     if not ready:
         state = "Not all of the three Releases run yet; the controller keeps at it."
-    kubectl, helm = demo.hub.kubectl_path, demo.helm
-    hub, edge = demo.hub.kubeconfig, demo.edge.kubeconfig
+    kubectl, helm = _typed(demo.hub.kubectl_path), _typed(demo.helm)
+    hub, edge = _typed(demo.hub.kubeconfig), _typed(demo.edge.kubeconfig)
     return f"""
 {state} Look around, in another terminal:
 
@@ -282,6 +284,10 @@ def _where_to_look(demo: Demo, *, ready: bool) -> str:
   {kubectl} --kubeconfig {edge} get all -n pilothouse-demo
   {helm} --kubeconfig {edge} list -A
   {kubectl} --kubeconfig {hub} edit release demo-hub
-  tail -f {demo.log}
+  tail -f {_typed(demo.log)}
 
 Ctrl-C stops everything."""
+
+
+def _typed(path: Path) -> str:
+    return shlex.quote(str(path))

@@ -122,18 +122,26 @@ async def test_a_component_that_cannot_run(tmp_path: Path, kube_binaries: KubeBi
 
 
 def test_explicit_binaries_are_taken_and_completed(
-    tmp_path: Path, kube_binaries: KubeBinaries
+    tmp_path: Path, kube_binaries: KubeBinaries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "devcluster").symlink_to(kube_binaries.devcluster)
-    (tmp_path / "assets").mkdir()
-    for name in ("etcd", "kube-apiserver", "kubectl"):
-        (tmp_path / "assets" / name).symlink_to(kube_binaries.devcluster)
-    settings = DevSettings(tmp_path / "mine", tmp_path / "assets", tmp_path / "cache", tmp_path)
-    found = find_kube_binaries(settings, pytest.fail)
-    assert found.devcluster == tmp_path / "mine" / "devcluster"
-    assert found.kubectl == tmp_path / "assets" / "kubectl"
-    assert set(found.components) == {"etcd", "kube-apiserver"}
+    """Of what both variables offer, Pilothouse's own wins; what it lacks, the other completes."""
+    mine, assets = tmp_path / "mine", tmp_path / "assets"
+    for directory, names in (
+        (mine, ("devcluster", "etcd")),
+        (assets, ("devcluster", "etcd", "kube-apiserver", "kubectl")),
+    ):
+        directory.mkdir()
+        for name in names:
+            (directory / name).symlink_to(kube_binaries.devcluster)
+    monkeypatch.setenv("PILOTHOUSE_KUBE_BINARIES", str(mine))
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
+    monkeypatch.setenv("PILOTHOUSE_CACHE", str(tmp_path / "cache"))
+    found = find_kube_binaries(DevSettings.from_environment(), pytest.fail)
+    assert found == KubeBinaries(
+        mine / "devcluster",
+        assets / "kubectl",
+        {"etcd": mine / "etcd", "kube-apiserver": assets / "kube-apiserver"},
+    )
 
 
 async def test_a_cluster_of_separate_programs(tmp_path: Path, kube_binaries: KubeBinaries) -> None:

