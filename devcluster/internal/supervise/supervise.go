@@ -117,7 +117,7 @@ func prepare(home *home, options options, report *reporter) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if home.record.Port != 0 && home.record.Port != port.number {
+	if options.port == 0 && home.record.Port != 0 && home.record.Port != port.number {
 		report.progress(fmt.Sprintf("port %d is taken, using %d", home.record.Port, port.number))
 	}
 	data, err := openData(home, options.ephemeral, report)
