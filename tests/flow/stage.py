@@ -39,7 +39,7 @@ ESTABLISHED = '{range .items[*]}{.status.conditions[?(@.type=="Established")].st
 CRDS = ["crd/releases.helm.crossplane.io", "crd/providerconfigs.helm.crossplane.io"]
 
 
-def _read(path: Path) -> str:
+def read_of_process(path: Path) -> str:
     """Read a file of a process; nothing when the process is gone."""
     try:
         return path.read_text()
@@ -49,7 +49,7 @@ def _read(path: Path) -> str:
 
 def is_engine(pid: int) -> bool:
     """Whether this process is an engine and lives: what has ended has no program any more."""
-    return _read(Path(f"/proc/{pid}/cmdline")).split("\0")[0].endswith(ENGINE)
+    return read_of_process(Path(f"/proc/{pid}/cmdline")).split("\0")[0].endswith(ENGINE)
 
 
 def eventually(look: Callable[[], T], *, within: float = PATIENCE, what: str = "") -> T:
@@ -108,7 +108,9 @@ class ControllerProcess:
         """Find the living engine among the controller's children; Go, which builds it, may be another."""
         assert self.process
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return next((pid for pid in map(int, _read(children).split()) if is_engine(pid)), None)
+        return next(
+            (pid for pid in map(int, read_of_process(children).split()) if is_engine(pid)), None
+        )
 
     def kill(self) -> None:
         assert self.process

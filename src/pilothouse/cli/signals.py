@@ -49,8 +49,9 @@ async def until_signal(work: Coroutine[None, None, None]) -> None:
         nonlocal interrupted
         if not interrupted:  # a second Ctrl-C must not cut the stopping short
             interrupted = True
-            click.echo("stopping", err=True)
             task.cancel()
+            with contextlib.suppress(OSError):  # the same Ctrl-C may have ended who reads us
+                click.echo("stopping", err=True)
 
     loop = asyncio.get_running_loop()
     for number in endings():

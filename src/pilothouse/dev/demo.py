@@ -80,7 +80,7 @@ async def run_demo(
         demo = await _start(stack, hub_kubeconfig, programs, say)
         controller = await stack.enter_async_context(_controller(demo))
         if hub_kubeconfig:
-            stack.push_async_callback(_tidy, demo, say)
+            stack.push_async_callback(_tidy, demo.hub, say)
         shown = asyncio.create_task(_show(demo, patience, say), name="show the example")
         died = asyncio.create_task(controller.wait(), name="the controller's end")
         try:
@@ -200,16 +200,17 @@ def _refuse_strangers(answer: str) -> None:
             )
 
 
-async def _tidy(demo: Demo, say: Say) -> None:
+async def _tidy(hub: DevCluster, say: Say) -> None:
     """Take the example out of someone's own cluster: the Releases first, while a controller can remove them."""
-    say("removing the example from your cluster")
+    with contextlib.suppress(OSError):  # whoever read us may be gone, and the example must go too
+        say("removing the example from your cluster")
     remove = ("delete", "--ignore-not-found", f"--timeout={TIDY_SECONDS}s", *SELECTED)
     left = "left in your cluster: Pilothouse's CRDs, which other Releases may need"
     try:
-        await _kubectl(demo.hub, *remove, RELEASES)
-        await _kubectl(demo.hub, *remove, "providerconfigs.helm.crossplane.io")
-        await _kubectl(demo.hub, *remove, "-n", "default", "secret")
-        await _kubectl(demo.hub, *remove, "namespace")
+        await _kubectl(hub, *remove, RELEASES)
+        await _kubectl(hub, *remove, "providerconfigs.helm.crossplane.io")
+        await _kubectl(hub, *remove, "-n", "default", "secret")
+        await _kubectl(hub, *remove, "namespace")
     except DevClusterError as error:
         left = f"not everything could be removed, look for the label {LABEL}={OURS}: {error}"
     say(left)

@@ -29,6 +29,7 @@ class SilentServer:
     port: int = 0
     asked: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     left: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+    waiting: set[str] = field(default_factory=set)
 
     @property
     def credentials(self) -> Credentials:
@@ -40,11 +41,15 @@ class SilentServer:
         return Credentials(kubeconfig=json.dumps(config).encode(), trusted=True)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        path = (await reader.readline()).decode().split(" ")[1]
-        self.asked.put_nowait(path)
-        with contextlib.suppress(ConnectionError):
-            await reader.read()
-        self.left.put_nowait(path)
+        line = (await reader.readline()).decode()
+        if line:  # whoever is told in time to leave connects, and asks nothing
+            path = line.split(" ")[1]
+            self.waiting.add(path)
+            self.asked.put_nowait(path)
+            with contextlib.suppress(ConnectionError):
+                await reader.read()
+            self.waiting.discard(path)
+            self.left.put_nowait(path)
         writer.close()
 
 
@@ -112,6 +117,35 @@ async def test_a_cancelled_call_ends_in_the_engine_too(
         assert not stayed.done()
         stayed.cancel()
         assert await silent.left.get() == "/api/v1/namespaces/stayed"
+
+
+@pytest.mark.parametrize("sent", [False, True])
+async def test_calls_that_are_cancelled_at_once_end_in_the_engine_too(
+    process: EngineProcess, engine: EngineClient, silent: SilentServer, at, *, sent: bool
+) -> None:
+    calls = (await process.current()).calls
+    async with asyncio.timeout(60):
+        await engine.connect(silent.credentials)  # from here on a call takes one step to be made
+        leaving = [
+            asyncio.create_task(engine.get(silent.credentials, NAMESPACE, f"left-{number}"))
+            for number in range(30)
+        ]
+        await asyncio.sleep(0)
+        if sent:
+            await asyncio.sleep(0)
+        assert (len(calls._unsent), len(calls._waiting)) == (0 if sent else 30, 30)
+        for call in leaving:
+            call.cancel()
+        stayed = asyncio.create_task(engine.get(silent.credentials, NAMESPACE, "stayed"))
+        await asyncio.wait(leaving)
+        assert all(call.cancelled() for call in leaving)
+        while await silent.asked.get() != "/api/v1/namespaces/stayed":
+            pass
+        while silent.waiting != {"/api/v1/namespaces/stayed"}:
+            await silent.left.get()
+        assert await engine.get(at, NAMESPACE, "default")
+        assert not stayed.done()
+        stayed.cancel()
 
 
 async def test_a_watch_that_is_left_ends_in_the_engine_too(

@@ -11,6 +11,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from stand_in import stand_in
 
 from pilothouse import __version__
 from pilothouse.engine.client import EngineClient
@@ -126,11 +127,22 @@ async def test_a_program_that_is_no_engine_is_told_apart(tmp_path: Path) -> None
         assert not isinstance(caught.value, EngineLost), "trying again would not help"
 
 
-async def test_the_socket_is_private(process: EngineProcess) -> None:
+async def test_an_engine_of_another_contract_is_refused(tmp_path: Path) -> None:
+    other = CONTRACT + 1
+    async with EngineProcess(stand_in(tmp_path, other), tmp_path).running() as engine:
+        with pytest.raises(PilothouseError) as caught:
+            await engine.current()
+    assert caught.value.message == f"the engine speaks contract {other}, this is {CONTRACT}"
+    assert not isinstance(caught.value, EngineLost), "trying again would not help"
+
+
+async def test_the_sockets_are_private(process: EngineProcess) -> None:
     pid = (await process.current()).pid
     arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     socket = Path(arguments[arguments.index(b"--socket") + 1].decode())
-    assert stat.S_IMODE(socket.stat().st_mode) == 0o600
+    both = {socket, Path(f"{socket}.objects")}
+    assert set(socket.parent.glob("*.sock*")) == both
+    assert [stat.S_IMODE(one.stat().st_mode) for one in both] == [0o600] * 2
     assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
 
 
