@@ -175,7 +175,8 @@ def test_without_a_cluster_of_the_users_it_brings_two_and_leaves_nothing(
 ) -> None:
     place, home = tmp_path_factory.mktemp("two"), tmp_path_factory.mktemp("home")
     monkeypatch.setenv("TMPDIR", str(place))
-    with running_demo() as demo:
+    # It gives up before the test would be cut off, and says why.
+    with running_demo("--ready-within", "3m") as demo:
         seen = until_said(demo, "Ctrl-C stops everything")
         assert "Three Releases run on two clusters." in seen
         lines = re.findall(r"^  (/.+|tail -f .+)$", seen, re.MULTILINE)
@@ -194,11 +195,13 @@ def test_without_a_cluster_of_the_users_it_brings_two_and_leaves_nothing(
         with watched(below(demo.pid)) as processes:
             assert roles(processes) == ["controller", "up", "up"]
             os.killpg(demo.pid, signal.SIGINT)  # as a terminal does
-            said = demo.communicate(timeout=PATIENCE_SECONDS)[0]
+            said = demo.communicate(timeout=2 * PATIENCE_SECONDS)[0]
             assert demo.returncode == 0, said
             until_gone(processes)
     assert "Traceback" not in said
-    assert list(place.iterdir()) == []
+    # Where memory is scarce, data was here too, in a directory that all clusters of a user share: only that may stay.
+    left = {one.name for one in place.rglob("*")}
+    assert left <= {f"pilothouse-dev-{os.getuid()}", "gate"}
 
 
 def test_it_takes_out_what_it_brought_and_overwrites_nothing(

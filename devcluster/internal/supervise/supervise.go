@@ -118,7 +118,7 @@ func prepare(home *home, options options, report *reporter) (*cluster, error) {
 		return nil, err
 	}
 	if options.port == 0 && home.record.Port != 0 && home.record.Port != port.number {
-		report.progress(fmt.Sprintf("port %d is taken, using %d", home.record.Port, port.number))
+		report.progress(fmt.Sprintf("port %d is not to be had, using %d", home.record.Port, port.number))
 	}
 	data, err := openData(home, options.ephemeral, report)
 	if err != nil {

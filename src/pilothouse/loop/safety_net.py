@@ -1,7 +1,8 @@
 """Every Release has a pass now and then, although nothing was heard of it.
 
-Whatever matters wakes the Releases it concerns; if a wake was ever lost, by a fault here or in a watch, this is where
-the Release goes on. Such a pass looks at what is known already and costs no request.
+Whatever matters wakes the Releases it concerns; if a wake or a timer was ever lost, by a fault of ours, this is where
+the Release goes on. Such a pass looks at what is known already: of a Release at rest it makes no request, and what a
+watch never told it does not see either.
 """
 
 import asyncio

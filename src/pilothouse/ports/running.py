@@ -35,5 +35,5 @@ class LoopSettings:
     # How long a pass may hold up the next one; then it goes on beside it.
     patience: timedelta = timedelta(milliseconds=500)
     after_bug: timedelta = timedelta(seconds=10)
-    # In this time each Release has a pass, although nothing was heard of it.
+    # How long a round over all Releases takes in which each has a pass, although nothing was heard of it.
     look_again: timedelta = timedelta(minutes=10)
